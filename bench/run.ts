@@ -10,6 +10,7 @@ import { fastest, row } from './measure.ts';
 import { measureAnswers, measureHistory } from './models.ts';
 import { measureRounds } from './rounds.ts';
 import { measureSessions } from './sessions.ts';
+import { measureTracing } from './tracing.ts';
 
 const DELTAS = 20_000;
 const CALLS = 10_000;
@@ -133,3 +134,4 @@ await measureAnswers();
 await measureRounds();
 await measureSessions();
 await measureConfinement();
+await measureTracing();

@@ -38,6 +38,7 @@ const LEAF_CEILINGS: Readonly<Record<string, string>> = {
   tools: 'toolkit',
   mcp: 'subagent',
   a2a: 'react',
+  otel: 'tracing',
 };
 
 /** May import anything; no other source may import it. */

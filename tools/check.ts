@@ -4,8 +4,15 @@ import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { ROOT } from './lib/files.ts';
 
-/** Parts, longest first: a script for Node, and its arguments. */
-const PARTS: Readonly<Record<string, readonly [script: string, ...args: string[]]>> = {
+/** Flags of Node for a script that runs the library from its sources. */
+const SOURCES = [
+  '--conditions=troupe:source',
+  '--experimental-transform-types',
+  '--disable-warning=ExperimentalWarning',
+] as const;
+
+/** Parts, longest first: arguments of Node, with a script and its own. */
+const PARTS: Readonly<Record<string, readonly [first: string, ...args: string[]]>> = {
   package: ['tools/check-package.ts'],
   docs: ['tools/check-docs.ts'],
   lint: ['node_modules/oxlint/bin/oxlint', '--type-aware', '--deny-warnings'],
@@ -14,7 +21,8 @@ const PARTS: Readonly<Record<string, readonly [script: string, ...args: string[]
   imports: ['tools/check-imports.ts'],
   names: ['tools/check-names.ts'],
   words: ['tools/check-words.ts'],
-  quirks: ['tools/quirk-table.ts'],
+  quirks: [...SOURCES, 'tools/quirk-table.ts'],
+  tools: [...SOURCES, 'tools/provider-tool-table.ts'],
   format: ['node_modules/oxfmt/bin/oxfmt', '--check'],
 };
 

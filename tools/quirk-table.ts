@@ -5,9 +5,13 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { EFFORTS, type ModelRule } from '../packages/troupe/src/providers/openai/model-rules.ts';
 import { CHAT_VENDORS, type ChatVendor } from '../packages/troupe/src/providers/openai/vendors.ts';
+import { featureTable } from './feature-table.ts';
 import { report, ROOT } from './lib/files.ts';
 
-const PAGE = 'docs/models/chat-vendors.md';
+const PAGES: Readonly<Record<string, () => Promise<readonly string[]>>> = {
+  'docs/models/chat-vendors.md': async () => quirkTables(),
+  'docs/models/features.md': async () => [await featureTable()],
+};
 const START = '<!-- made by tools/quirk-table.ts from the code: do not edit -->';
 const END = '<!-- end -->';
 
@@ -32,6 +36,8 @@ const COLUMNS: Columns<ChatVendor> = [
   ['`topK`', ({ takesTopK }) => (takesTopK ? 'yes' : 'no')],
   ['Sees images', ({ vision }) => models(vision)],
   ['Fetches by itself', ({ fetches }) => fetches.join(', ') || 'nothing'],
+  ['Order of roles', ({ roleOrder }) => ORDERS[roleOrder]],
+  ['Documentation', ({ docs }) => (docs === undefined ? '' : `[page](${docs})`)],
 ];
 
 const MODEL_COLUMNS: Columns<ModelRule> = [
@@ -59,6 +65,11 @@ const BACK: Record<ChatVendor['thinkingBack'], (field: string) => string> = {
   never: () => 'no',
   with_tool_calls: (field) => `with tool calls, as \`${field}\``,
   always: (field) => `always, as \`${field}\``,
+};
+const ORDERS: Record<ChatVendor['roleOrder'], string> = {
+  any: 'any',
+  assistant_after_tool: 'the assistant after tool results',
+  alternating: 'by turns',
 };
 const FORCED: Record<ChatVendor['forcedChoice'], string> = { any: 'any', named: 'by name only', none: 'no' };
 
@@ -93,10 +104,10 @@ export function quirkTables(): readonly string[] {
   return [table(COLUMNS, vendors), table(MODEL_COLUMNS, rules)];
 }
 
-/** The page with current tables. */
-export function withTables(page: string): string {
+/** A page with current tables. */
+export function withTables(page: string, tables: readonly string[]): string {
   const [before, ...places] = page.split(START);
-  const parts = quirkTables().map((text, i) => {
+  const parts = tables.map((text, i) => {
     const [, after = ''] = (places[i] ?? '').split(END);
     return `${START}\n\n${text}\n\n${END}${after}`;
   });
@@ -104,10 +115,14 @@ export function withTables(page: string): string {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const path = join(ROOT, PAGE);
-  const page = readFileSync(path, 'utf8');
-  const current = withTables(page);
-  if (process.argv.includes('--write')) writeFileSync(path, current);
-  const problem = `${PAGE} does not show the tables of the code: run node tools/quirk-table.ts --write`;
-  report(page === current || process.argv.includes('--write') ? [] : [problem], 'the tables are up to date');
+  const problems: string[] = [];
+  for (const [file, tables] of Object.entries(PAGES)) {
+    const path = join(ROOT, file);
+    const page = readFileSync(path, 'utf8');
+    const current = withTables(page, await tables());
+    if (process.argv.includes('--write')) writeFileSync(path, current);
+    else if (page !== current)
+      problems.push(`${file} does not show the tables of the code: run npm run check -- quirks --write`);
+  }
+  report(problems, 'the tables are up to date');
 }

@@ -92,7 +92,7 @@ function withExtras(object: fc.Arbitrary<JsonObject>, reserved: readonly string[
 
 const RESERVED = (
   'type providerMeta text thinking source filename id name input rawInput output status ' +
-  'role content metadata timestamp usage url mediaType data endReason finishReason responseId pending'
+  'role content metadata timestamp usage url mediaType data endReason finishReason responseId pending executedBy citations answeredBy'
 ).split(' ');
 
 const source = withExtras(
@@ -112,6 +112,34 @@ function block(fields: Record<string, fc.Arbitrary<JsonValue>>): fc.Arbitrary<Js
 const text = block({ type: fc.constant('text'), text: anyText });
 const media = block({ type: fc.constantFrom('image', 'audio', 'video'), source });
 const file = block({ type: fc.constant('file'), source, filename: anyText });
+
+/** Metadata under the keys of providers, as an edited state may hold it: any JSON where the wire form of a block should be. */
+const forgedMeta = fc.dictionary(
+  fc.constantFrom('anthropic', 'openaiResponses', 'gemini', 'groq'),
+  fc.dictionary(
+    fc.constantFrom('block', 'item', 'part', 'parts', 'annotations', 'texts', 'caller'),
+    fc.oneof(
+      anyJson,
+      fc.record({
+        type: fc.constantFrom('server_tool_use', 'web_search_tool_result', 'web_search_call'),
+        id: anyText,
+      }),
+    ),
+  ),
+);
+
+function providerBlock(fields: Record<string, fc.Arbitrary<JsonValue>>): fc.Arbitrary<JsonObject> {
+  const all = { id: anyText, name: anyText, executedBy: anyText, ...fields };
+  return fc.oneof(block(all), fc.record({ ...all, providerMeta: forgedMeta }));
+}
+
+const cited = block({
+  type: fc.constant('text'),
+  text: anyText,
+  citations: fc.array(fc.record({ url: anyText, title: anyText, start: fc.nat(), end: fc.nat() }), {
+    maxLength: 2,
+  }),
+});
 
 /** A block of any type, with unknown keys at every level. */
 export const anyBlock: fc.Arbitrary<JsonObject> = fc.oneof(
@@ -133,6 +161,13 @@ export const anyBlock: fc.Arbitrary<JsonObject> = fc.oneof(
     name: anyText,
     output: fc.oneof(anyText, fc.array(fc.oneof(text, media, file), { maxLength: 3 })),
     status: fc.constantFrom('ok', 'error', 'interrupted', 'denied', 'unavailable'),
+  }),
+  cited,
+  providerBlock({ type: fc.constant('provider_tool_use'), input: anyJsonObject }),
+  providerBlock({
+    type: fc.constant('provider_tool_result'),
+    output: fc.oneof(anyText, fc.array(fc.oneof(text, media, file), { maxLength: 3 })),
+    status: fc.constantFrom('ok', 'error'),
   }),
 );
 
@@ -159,6 +194,7 @@ export const anyMsgJson: fc.Arbitrary<JsonObject> = withExtras(
           endReason: fc.constantFrom('finished', 'structured', 'tool_suspended', 'interrupted'),
           finishReason: fc.constantFrom('stop', 'tool_calls', 'other'),
           responseId: anyText,
+          providerMeta: fc.oneof(anyJsonObject, forgedMeta),
           pending: fc.array(anyPendingCall, { minLength: 1, maxLength: 2 }),
         },
         { requiredKeys: [] },

@@ -250,6 +250,8 @@ import { SkillSet } from 'troupe/skills';
 import { PostgresSession } from 'troupe/stores/postgres';
 import { RedisSession } from 'troupe/stores/redis';
 import { javascriptTool } from 'troupe/tools';
+import { enableTracing } from 'troupe/tracing';
+import { setupTracing } from 'troupe/tracing/otlp';
 
 const card = { name: 'a', description: 'b', version: '1', supportedInterfaces: [] };
 const attempts = {
@@ -264,6 +266,8 @@ const attempts = {
   redis: () => new RedisSession('redis://127.0.0.1:9').list(),
   javascript: () => javascriptTool().execute({ code: '1' }, { signal: new AbortController().signal }),
   llama: () => new LlamaCppModel({ modelPath: process.argv[1] }).call({ messages: [] }, {}),
+  tracing: () => enableTracing(),
+  otlp: () => setupTracing({ endpoint: 'http://127.0.0.1:9/v1/traces' }),
 };
 async function main() {
   const problems = {};
@@ -297,6 +301,14 @@ const MISSING = {
   llama: [
     'invalid_config',
     'A local model needs the package node-llama-cpp, which could not be loaded. Run: npm install node-llama-cpp',
+  ],
+  tracing: [
+    'invalid_config',
+    'Tracing needs the package @opentelemetry/api, which could not be loaded. Run: npm install @opentelemetry/api',
+  ],
+  otlp: [
+    'invalid_config',
+    'The export of spans needs packages of OpenTelemetry. Run: npm install @opentelemetry/api @opentelemetry/sdk-trace @opentelemetry/resources @opentelemetry/context-async-hooks @opentelemetry/exporter-trace-otlp-proto',
   ],
 };
 

@@ -691,7 +691,9 @@ describe('after a restart', () => {
     });
     expect((await agent.call('go')).text).toBe('Hm.');
     expect(log.ran).toEqual([]);
-    expect(await resultsIn(agent)).toMatchObject([['c1', 'denied', expect.stringContaining('disk full')]]);
+    expect(await resultsIn(agent)).toMatchObject([
+      ['c1', 'denied', expect.stringContaining('its start could not be saved')],
+    ]);
   });
 });
 

@@ -234,7 +234,7 @@ test('a listener of a checkpoint that throws keeps the tool from running; a remo
   expect((await agent.memory.getMemory())[2]?.getContentBlocks('tool_result')).toMatchObject([
     {
       status: 'denied',
-      output: expect.stringContaining('its start could not be noted: disk full') as string,
+      output: expect.stringContaining('its start could not be saved') as string,
     },
   ]);
   remove();

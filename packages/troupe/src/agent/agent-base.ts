@@ -6,8 +6,11 @@ import { AgentStream } from '../event/agent-stream.ts';
 import type { RunListener, StreamOptions } from '../event/reply-stream.ts';
 import type { StepRunner } from '../event/step.ts';
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
+import { isInterruptReply } from '../message/end-reason.ts';
 import { Msg, type MsgInput, type StructuredMsg } from '../message/msg.ts';
 import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
+import { traced } from '../tracing/instrumentation.ts';
+import type { SpanOutcome, TracedOperation } from '../tracing/traced-operation.ts';
 import { checkNumber, MAX_TIMER_MS } from '../util/check-number.ts';
 import { waitBriefly } from '../util/async/grace.ts';
 import type { BoundedQueue } from '../util/async/bounded-queue.ts';
@@ -430,7 +433,13 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       try {
         this.#assertOpen();
         return await control.run(() =>
-          forkRunConfig(() => new AgentCall(this, control, this.#parts).answer(msgs)),
+          forkRunConfig(() =>
+            traced(
+              () => operationOf(this, control, msgs),
+              () => new AgentCall(this, control, this.#parts).answer(msgs),
+              { outcomeOf },
+            ),
+          ),
         );
       } finally {
         this.#queue.leave();
@@ -463,6 +472,18 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     const settled = (): void => void this.#abandoned--;
     work.then(settled, settled);
   }
+}
+
+/** Description of an agent call for its span. */
+function operationOf({ id, name }: AgentBase, control: TurnControl, input: readonly Msg[]): TracedOperation {
+  const { runId, replyId, agentPath } = control;
+  return { type: 'agent', id, name, runId, replyId, agentPath, input };
+}
+
+/** Outcome of an agent call for its span. The usage is on the spans of the model calls, where it is counted once. */
+function outcomeOf(answer: Msg): SpanOutcome {
+  if (isInterruptReply(answer)) return { status: 'interrupted', answer };
+  return { status: answer.pending === undefined ? 'ok' : 'suspended', answer };
 }
 
 /** @throws TroupeError if agents call each other endlessly */

@@ -24,6 +24,8 @@ const BLOCK_EVENTS: Readonly<Record<BlockChange['type'], true>> = {
   thinking_delta: true,
   tool_input_delta: true,
   audio_delta: true,
+  citations_delta: true,
+  image_delta: true,
   block_end: true,
   msg_reset: true,
 };

@@ -101,12 +101,18 @@ test('the start of a tool with a side effect is noted and saved before the tool 
   expect([saves, startedAtSave]).toEqual([[undefined], ['a']]);
 });
 
-test('a tool with a side effect does not run if its start can not be saved', async () => {
-  const { control } = agentCall(() => Promise.reject(new Error('disk full')));
-  expect(await authorize(request(true), {}, openExchange(), control)).toEqual({
+test('a tool with a side effect does not run if its start can not be saved; the log has the cause, the model has not', async () => {
+  const { control } = agentCall(() => Promise.reject(new Error("session 'anna' on a full disk")));
+  const lines: string[] = [];
+  const logging = { log: (level: string, message: string) => void lines.push(`${level}: ${message}`) };
+  const run = (): Promise<ToolVerdict> => authorize(request(true), {}, openExchange(), control);
+  expect(await withRunConfig({ logging }, run)).toEqual({
     behavior: 'deny',
-    reason: 'its start could not be noted: disk full',
+    reason: 'its start could not be saved',
   });
+  expect(lines).toEqual([
+    "warn: The tool 'pay' did not run, as its start was not saved: session 'anna' on a full disk",
+  ]);
 });
 
 test.each([

@@ -42,7 +42,12 @@ export async function authorize(
     await control.checkpoint();
     return allowed;
   } catch (error) {
-    return { behavior: 'deny', reason: `its start could not be noted: ${messageOf(error)}` };
+    // The model reads the reason: what a store said, with the id of a session, is for the program.
+    getLogger().log(
+      'warn',
+      `The tool '${tool.name}' did not run, as its start was not saved: ${messageOf(error)}`,
+    );
+    return { behavior: 'deny', reason: 'its start could not be saved' };
   }
 }
 

@@ -51,7 +51,7 @@ describe('without unfinished tool calls', () => {
     const refusal = (id: string): TroupeError =>
       new TroupeError(
         'decision_refused',
-        `There is no pending tool call '${id}', or it was decided already.`,
+        `There is no pending tool call '${id}', or it was decided already: read pendingCalls again.`,
       );
     expect(() => plan(undefined, [], [deny('a')])).toThrow(refusal('ask_a'));
     expect(() => plan(undefined, [resultMsg('a')])).toThrow(refusal('a'));

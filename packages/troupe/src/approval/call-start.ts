@@ -157,6 +157,6 @@ function notPending(id: unknown): TroupeError {
   const shown = String(id).slice(0, 64);
   return new TroupeError(
     'decision_refused',
-    `There is no pending tool call '${shown}', or it was decided already.`,
+    `There is no pending tool call '${shown}', or it was decided already: read pendingCalls again.`,
   );
 }

@@ -6,15 +6,16 @@ import { Exchange } from '../message/exchange.ts';
 import type { Msg } from '../message/msg.ts';
 import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
 import type { AuthorizeRequest } from '../toolkit/call/tool-call.ts';
+import { foreignSourceOf, qualifiedName } from '../toolkit/tool/known-tools.ts';
+import type { NestedSuspension } from '../toolkit/tool/tool-suspension.ts';
 import { elapsedSince, monotonic } from '../util/clock.ts';
-import type { JsonValue } from '../util/json.ts';
 import { toVerdict, type FitResult } from './decisions.ts';
 import { refused } from './refused.ts';
 import { StatusTable } from './status-table.ts';
 import { escapeTags } from '../util/escape-tags.ts';
 
 export interface OpenExchangeOptions {
-  /** Tools without further approvals in this reply. Decisions add tools. */
+  /** Tools without further approvals in this reply, by `qualifiedName`. Decisions add tools. */
   readonly grantedTools?: Set<string>;
   /** Ids of the messages to answer. The reply adds ids. */
   readonly requestIds?: ReadonlySet<string>;
@@ -128,8 +129,8 @@ export class OpenExchange {
   }
 
   /** Makes a tool call pending until decisions about tool calls of the agent in its tool. */
-  setNestedPending(toolCallId: string, state: JsonValue, pending: readonly PendingCall[]): void {
-    this.statuses.setNestedPending(toolCallId, state, pending, this.#pause(toolCallId));
+  setNestedPending(toolCallId: string, suspension: NestedSuspension): void {
+    this.statuses.setNestedPending(toolCallId, suspension, this.#pause(toolCallId));
   }
 
   /** The tool call as it runs: with the model's arguments, or with those of a decision. */
@@ -138,9 +139,10 @@ export class OpenExchange {
     return edited === undefined ? call : { ...call, input: edited };
   }
 
-  /** Whether a decision allowed this tool with exactly these arguments, or, unless asked each time, for the whole run. */
+  /** Whether a decision allowed this tool of this source with exactly these arguments, or, unless asked each time, for the whole run. */
   isGranted(request: AuthorizeRequest, isAskedEachTime = false): boolean {
-    const isGrantedForRun = this.grantedTools.has(request.call.name) && !isAskedEachTime;
+    const name = qualifiedName(request.call.name, foreignSourceOf(request.tool));
+    const isGrantedForRun = this.grantedTools.has(name) && !isAskedEachTime;
     return isGrantedForRun || this.statuses.isGranted(request);
   }
 
@@ -192,14 +194,14 @@ export class OpenExchange {
         return [decision.id, toVerdict(decision, pending, fit)];
       }),
     );
-    const own = new Map(this.statuses.ownPending.map(({ id, call }) => [id, call]));
+    const own = new Map(this.statuses.ownPending.map((pending) => [pending.id, pending]));
     for (const decision of decisions) {
-      const { name, id: toolCallId } = own.get(decision.id) ?? {};
-      if (toolCallId !== undefined) this.#lifted.delete(toolCallId);
-      if (toolCallId !== undefined && decision.verdict === 'allow' && decision.confinement === 'none')
-        this.#lifted.add(toolCallId);
-      if (name !== undefined && decision.verdict === 'allow' && decision.scope === 'run')
-        this.grantedTools.add(name);
+      const { call, source } = own.get(decision.id) ?? {};
+      if (call === undefined) continue;
+      this.#lifted.delete(call.id);
+      if (decision.verdict !== 'allow') continue;
+      if (decision.confinement === 'none') this.#lifted.add(call.id);
+      if (decision.scope === 'run') this.grantedTools.add(qualifiedName(call.name, source));
     }
     const results = this.statuses.apply(decisions, verdicts, this.grantedTools);
     for (const result of results) this.addResult(result);
@@ -234,6 +236,6 @@ export class OpenExchange {
   #whyUnknown(id: unknown): string {
     const isToolCallId = this.statuses.pending.some(({ call }) => call.id === id);
     if (isToolCallId) return 'is a tool call: decide by the `id` that stands beside `call` in pendingCalls';
-    return 'was never asked for, or has been decided already';
+    return 'was never asked for, or has been decided already: read pendingCalls again';
   }
 }

@@ -43,8 +43,8 @@ test('lists pending tool calls, those of agents in tools included, each once', (
   expect([table.hasPending, table.pending]).toEqual([false, []]);
   const inner = pendingCall('inner');
   table.setPending(pendingCall('a'), 5);
-  table.setNestedPending('b', { step: 1 }, [inner], 0);
-  table.setNestedPending('c', { step: 2 }, [inner], 0); // waits for the same agent
+  table.setNestedPending('b', { state: { step: 1 }, pending: [inner] }, 0);
+  table.setNestedPending('c', { state: { step: 2 }, pending: [inner] }, 0); // waits for the same agent
   expect(table.pending).toEqual([pendingCall('a'), inner]);
   expect(table.ownPending).toEqual([pendingCall('a')]);
   expect(['a', 'b', 'x'].map((id) => table.isPending(id))).toEqual([true, true, false]);
@@ -107,8 +107,8 @@ test('denials and supplied results are returned, and their statuses stay until t
 test('decisions about tool calls of an agent in a tool go to that tool', () => {
   const table = new StatusTable();
   const [one, two] = [pendingCall('one'), pendingCall('two')];
-  table.setNestedPending('a', { step: 1 }, [one, two], 9);
-  table.setNestedPending('b', { step: 2 }, [pendingCall('three')], 0);
+  table.setNestedPending('a', { state: { step: 1 }, pending: [one, two] }, 9);
+  table.setNestedPending('b', { state: { step: 2 }, pending: [pendingCall('three')] }, 0);
   const decision = { id: 'ask_two', verdict: 'deny' } as const;
   expect(table.apply([decision], new Map(), new Set())).toEqual([]);
   expect(table.resumeOf('a')).toMatchObject({ state: { step: 1 }, decisions: [decision] });
@@ -120,7 +120,7 @@ test('decisions about tool calls of an agent in a tool go to that tool', () => {
 test('statuses survive JSON', () => {
   const table = new StatusTable();
   table.setPending(pendingCall('a'), 3);
-  table.setNestedPending('b', null, [pendingCall('inner')], 0);
+  table.setNestedPending('b', { state: null, pending: [pendingCall('inner')] }, 0);
   table.setPending(pendingCall('c'), 0);
   decided(table, { ask_c: allow({ eur: 2 }) });
   const json = JSON.parse(JSON.stringify(table)) as JsonObject;

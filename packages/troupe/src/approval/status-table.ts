@@ -1,7 +1,8 @@
-import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
+import type { ToolResultBlock } from '../message/blocks.ts';
 import { isPendingCall, type PendingCall, type PendingDecision } from '../message/pending-call.ts';
 import type { AuthorizeRequest } from '../toolkit/call/tool-call.ts';
-import type { ToolResume } from '../toolkit/tool/tool-suspension.ts';
+import { foreignSourceOf, qualifiedName } from '../toolkit/tool/known-tools.ts';
+import type { NestedSuspension, ToolResume } from '../toolkit/tool/tool-suspension.ts';
 import { canonicalJson } from '../util/canonical-json.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import type { Verdict } from './decisions.ts';
@@ -20,11 +21,13 @@ type ToolCallStatus = {
   (
     | { readonly kind: 'waiting'; readonly pending: PendingCall; readonly sent?: JsonObject }
     /** Tool calls of an agent in the tool are pending. */
-    | { readonly kind: 'nested'; readonly state: JsonValue; readonly pending: readonly PendingCall[] }
+    | ({ readonly kind: 'nested' } & NestedSuspension)
     /** Allowed: with the arguments that were asked about, or, if `isEdited`, with those of the decision. */
     | {
         readonly kind: 'granted';
         readonly name: string;
+        /** The same as `source` of the pending tool call. */
+        readonly source?: string;
         readonly input: JsonObject;
         readonly isEdited: boolean;
         /** The same as `sent` of `waiting`: `input` is what was allowed, and comes out of `sent` when the tool call runs. */
@@ -33,7 +36,7 @@ type ToolCallStatus = {
     /** No longer pending: its tool was allowed for the whole run by a decision about another tool call. The policy judges it anew. */
     | { readonly kind: 'released' }
     /** The pending tool calls of the agent in the tool are decided. */
-    | ({ readonly kind: 'resumed' } & ToolResume)
+    | ({ readonly kind: 'resumed'; readonly source?: string } & ToolResume)
   );
 
 /** Statuses of the unfinished tool calls of one exchange, by tool call id. A tool call that never was pending has none. */
@@ -88,11 +91,11 @@ export class StatusTable {
   }
 
   /**
-   * @param state for the tool, when it is resumed
+   * @param suspension with the state for the tool, when it is resumed
    * @param ms time spent on the tool call so far
    */
-  setNestedPending(toolCallId: string, state: JsonValue, pending: readonly PendingCall[], ms: number): void {
-    this.#statuses.set(toolCallId, timed({ kind: 'nested', state, pending }, ms));
+  setNestedPending(toolCallId: string, suspension: NestedSuspension, ms: number): void {
+    this.#statuses.set(toolCallId, timed({ kind: 'nested', ...suspension }, ms));
   }
 
   /** States of suspended tools that were not resumed, by tool call id. */
@@ -113,11 +116,13 @@ export class StatusTable {
     return status?.kind === 'resumed' ? status : undefined;
   }
 
-  /** Whether a decision allowed this tool with exactly these arguments. */
-  isGranted({ call, sent }: AuthorizeRequest): boolean {
+  /** Whether a decision allowed this tool, of this source, with exactly these arguments. */
+  isGranted({ call, sent, tool }: AuthorizeRequest): boolean {
     const status = this.#statuses.get(call.id);
-    if (status?.kind === 'resumed') return status.isUnverified !== true; // allowed before the suspension
-    if (status?.kind !== 'granted' || status.name !== call.name) return false;
+    if (status?.kind !== 'resumed' && status?.kind !== 'granted') return false;
+    if (status.source !== foreignSourceOf(tool)) return false;
+    if (status.kind === 'resumed') return status.isUnverified !== true; // allowed before the suspension
+    if (status.name !== call.name) return false;
     const { input } = status.isEdited ? sent : call;
     return canonicalJson(status.input) === canonicalJson(input);
   }
@@ -131,7 +136,7 @@ export class StatusTable {
 
   /**
    * Applies verdicts, by the ids of pending tool calls, and hands decisions about nested ones to their tool calls.
-   * @param grantedTools tools that need no further approval: their other pending tool calls are judged anew
+   * @param grantedTools tools, by `qualifiedName`, that need no further approval: their other pending tool calls are judged anew
    * @returns results from denials and supplied results; their statuses stay until the results are recorded
    */
   apply(
@@ -144,21 +149,21 @@ export class StatusTable {
       void this.#statuses.set(toolCallId, timed(status, this.msOf(toolCallId)));
     for (const [toolCallId, status] of this.#statuses) {
       if (status.kind === 'waiting') {
-        const { id, call } = status.pending;
-        const verdict = verdicts.get(id);
+        const verdict = verdicts.get(status.pending.id);
         if (verdict?.type === 'tool_result') results.push(verdict);
-        else if (verdict !== undefined) change(toolCallId, granted(call, verdict.input, status.sent));
+        else if (verdict !== undefined) change(toolCallId, granted(status.pending, verdict.input, status.sent));
         else if (!status.sent && needsNoApproval(status.pending, grantedTools))
           change(toolCallId, { kind: 'released' });
       } else if (status.kind === 'nested') {
         const inside = new Set(status.pending.map(({ id }) => id));
         const own = decisions.filter(({ id }) => inside.has(id));
-        const { state, isUnverified = false } = status;
+        const { state, source, isUnverified = false } = status;
         if (own.length > 0)
           change(toolCallId, {
             kind: 'resumed',
             state,
             decisions: own,
+            ...(source !== undefined && { source }),
             ...(isUnverified && { isUnverified }),
           });
       }
@@ -221,26 +226,29 @@ function pendingIn(status: ToolCallStatus): readonly PendingCall[] {
 }
 
 function granted(
-  { name, input }: ToolUseBlock,
+  { call: { name, input }, source }: PendingCall,
   edited: JsonObject | undefined,
   sent: JsonObject | undefined,
 ): ToolCallStatus {
-  if (edited !== undefined) return { kind: 'granted', name, input: edited, isEdited: true };
-  return { kind: 'granted', name, input, isEdited: false, ...(sent && { sent }) };
+  const tool = { kind: 'granted', name, ...(source !== undefined && { source }) } as const;
+  if (edited !== undefined) return { ...tool, input: edited, isEdited: true };
+  return { ...tool, input, isEdited: false, ...(sent && { sent }) };
 }
 
 function needsNoApproval(
-  { kind, call, isAskedEachTime = false }: PendingCall,
+  { kind, call, source, isAskedEachTime = false }: PendingCall,
   grantedTools: ReadonlySet<string>,
 ): boolean {
-  return kind === 'approval' && !isAskedEachTime && grantedTools.has(call.name);
+  return kind === 'approval' && !isAskedEachTime && grantedTools.has(qualifiedName(call.name, source));
 }
 
 function isToolCallStatus(value: JsonValue, toolCallId: string): value is JsonValue & ToolCallStatus {
   if (!isJsonObject(value)) return false;
-  const { kind, pending, name, input, isEdited, decisions, sent = {}, ms = 0, isUnverified = false } = value;
+  const { kind, pending, name, source = '', input, isEdited, decisions } = value;
+  const { sent = {}, ms = 0, isUnverified = false } = value;
   if (typeof isUnverified !== 'boolean' || !isJsonObject(sent) || typeof ms !== 'number' || ms < 0)
     return false;
+  if (typeof source !== 'string') return false;
   switch (kind) {
     case 'waiting':
       return isPendingCall(pending) && pending.call.id === toolCallId;

@@ -91,7 +91,7 @@ test('the question names each pending tool call, its reason, and the start of lo
 test('a suspended tool call that is closed without being resumed is reported as abandoned, with its state', async () => {
   const { calls, begin, abandoned } = agent();
   const open = new OpenExchange(modelMsg);
-  open.setNestedPending('a', { at: 2 }, [pending]);
+  open.setNestedPending('a', { state: { at: 2 }, pending: [pending] });
   calls.current = open;
   const { closed } = await begin([Msg.user('forget it')], { onPending: 'close' });
   if (closed === undefined) throw new Error('nothing was closed');

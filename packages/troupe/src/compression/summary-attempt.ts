@@ -9,6 +9,8 @@ import type { ChatModelBase } from '../model/chat-model-base.ts';
 import { ModelError } from '../model/model-error.ts';
 import { callStructured } from '../model/structured/structured-output.ts';
 import type { TokenCounterBase } from '../token/token-counter-base.ts';
+import { traced } from '../tracing/instrumentation.ts';
+import type { SpanOutcome } from '../tracing/traced-operation.ts';
 import { withDeadline } from '../util/async/deadline.ts';
 import { abortable } from '../util/abort.ts';
 import { monotonic } from '../util/clock.ts';
@@ -96,6 +98,17 @@ export class SummaryAttempt {
     this.#summary = await this.#memory.getCompressedSummary();
     this.#tokens = await this.#countPrompt();
     if (!force && this.#fits) return;
+    const outcomeOf = (): SpanOutcome => ({ status: 'ok', hasChanged: this.#hasChanged });
+    const { signal } = this.#task;
+    await traced(
+      () => ({ type: 'compression', isForced: force }),
+      () => this.#compress(),
+      { signal, outcomeOf },
+    );
+  }
+
+  async #compress(): Promise<void> {
+    const { force } = this.#task;
     let units = await this.#choose();
     let size = units.length;
     for (let calls = 1; units.length > 0 && (force || !this.#fits); calls++) {

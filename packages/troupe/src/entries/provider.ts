@@ -14,15 +14,20 @@ export type {
 export type { Truncation } from '../formatter/truncated-formatter.ts';
 export type { ModelDelta } from '../message/model-delta.ts';
 export type {
+  Caching,
   ModelCallOptions,
   ModelCapabilities,
   StructuredFormat,
   ToolSchema,
 } from '../model/chat-model-base.ts';
 export type { Deadlines } from '../model/http/deadlines.ts';
+export type { AskedFor, HttpCallOptions } from '../model/http/http-call-options.ts';
 export type { HttpModelOptions } from '../model/http/http-chat-model.ts';
+export type { ModelHosting } from '../model/http/model-hosting.ts';
 export type { DeadlineName, ModelErrorDetails, ModelOrigin } from '../model/model-error.ts';
 export type { StructuredAttempt } from '../model/structured/structured-output.ts';
+export { traced, type TraceOptions } from '../tracing/instrumentation.ts';
+export type { SpanOutcome, TracedModel, TracedOperation } from '../tracing/traced-operation.ts';
 export type { CacheStore } from '../model/wrappers/cache-model.ts';
 export type { Fallback } from '../model/wrappers/fallback-model.ts';
 export { MemoryCacheStore } from '../model/wrappers/memory-cache-store.ts';
@@ -38,3 +43,5 @@ export {
 } from '../model/wrappers/tape.ts';
 export { WrapperModel, type RelayOptions } from '../model/wrappers/wrapper-model.ts';
 export { TokenCounterBase, type CountOptions } from '../token/token-counter-base.ts';
+export type { ProviderToolBlock, ProviderToolResultBlock, ProviderToolUseBlock } from '../message/blocks.ts';
+export type { Citation } from '../message/citation.ts';

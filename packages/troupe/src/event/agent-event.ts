@@ -136,6 +136,8 @@ const EVENT_TYPES: Readonly<Record<EventType, true>> = {
   thinking_delta: true,
   tool_input_delta: true,
   audio_delta: true,
+  citations_delta: true,
+  image_delta: true,
   block_end: true,
   msg_reset: true,
   model_start: true,

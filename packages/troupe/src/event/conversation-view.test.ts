@@ -294,3 +294,48 @@ describe('the status', () => {
     expect([view.status, view.messages]).toEqual(['running', []]);
   });
 });
+
+describe('additions of a provider to an answer', () => {
+  test('is shown while it comes: a call with its input so far, sources of a text, an image that is being made', () => {
+    const view = new ConversationView();
+    const add = feeder(view);
+    const by = { name: 'web_search', executedBy: 'anthropic' };
+    add(
+      { type: 'block_start', ...at(0), blockType: 'provider_tool_use', toolCallId: 's1', ...by },
+      input('{"query":"wea'),
+      { type: 'block_start', ...at(1), blockType: 'text' },
+      text('Sunny', 1),
+      { type: 'citations_delta', ...at(1), citations: [{ url: 'https://a.example/' }] },
+      { type: 'block_start', ...at(2), blockType: 'image' },
+      { type: 'image_delta', ...at(2), data: 'AAAA', mediaType: 'image/png' },
+      { type: 'image_delta', ...at(2), data: 'BBBB', mediaType: 'image/png' },
+    );
+    expect(contents(view)).toEqual([
+      [
+        { type: 'provider_tool_use', id: 's1', ...by, input: { query: 'wea' }, isPartial: true },
+        { type: 'text', text: 'Sunny', citations: [{ url: 'https://a.example/' }], isPartial: true },
+        { type: 'image', source: { type: 'base64', mediaType: 'image/png', data: 'BBBB' }, isPartial: true },
+      ],
+    ]);
+    add({ type: 'block_end', ...at(0) }, { type: 'block_end', ...at(1) }, { type: 'block_end', ...at(2) });
+    expect(contents(view)).toEqual([
+      [{ type: 'text', text: 'Sunny', citations: [{ url: 'https://a.example/' }] }],
+    ]);
+  });
+
+  test('is no tool call that could get a result', () => {
+    const view = new ConversationView();
+    const add = feeder(view);
+    const by = { name: 'weather', executedBy: 'anthropic' };
+    add(
+      { type: 'block_start', ...at(0), blockType: 'provider_tool_use', toolCallId: 'c1', ...by },
+      {
+        type: 'block_end',
+        ...at(0),
+        block: { type: 'provider_tool_use', id: 'c1', input: {}, ...by },
+      },
+      ended('c1', 'of nobody'),
+    );
+    expect(view.messages.map(({ id }) => id)).toEqual(['m', 'Ann:c1']);
+  });
+});

@@ -110,6 +110,8 @@ export class ConversationView {
       case 'thinking_delta':
       case 'tool_input_delta':
       case 'audio_delta':
+      case 'citations_delta':
+      case 'image_delta':
       case 'block_end':
       case 'msg_reset':
         return this.#change(event);
@@ -150,7 +152,8 @@ export class ConversationView {
     this.#messages = undefined;
     const fold = this.#msgs.get(event.msgId) ?? this.#openPrinted(event);
     fold.change(event);
-    if (event.type === 'block_start') this.#noteCall(event.toolCallId, fold);
+    if (event.type === 'block_start' && event.blockType === 'tool_use')
+      this.#noteCall(event.toolCallId, fold);
     else if (event.type !== 'block_end' || event.block === undefined) return;
     else if (event.block.type === 'tool_use') this.#noteCall(event.block.id, fold);
     else if (event.block.type === 'tool_result') this.#adopt(event.block, fold);

@@ -1,5 +1,6 @@
-import type { BlockChange } from '../message/block-change.ts';
+import type { BlockChange, CallDetails } from '../message/block-change.ts';
 import type { BlockType, ContentBlock, ToolResultBlock } from '../message/blocks.ts';
+import type { Citation } from '../message/citation.ts';
 import type { Msg, Role } from '../message/msg.ts';
 import { isJsonObject } from '../util/json.ts';
 import { PartialJson } from '../util/partial-json.ts';
@@ -35,10 +36,11 @@ type MsgFields = Omit<MsgView, 'content'>;
 /** A block that is being written, or is complete. */
 interface Part {
   readonly type: BlockType;
-  readonly call: { readonly id: string; readonly name: string } | undefined;
+  readonly call: { readonly id: string; readonly name: string; readonly executedBy?: string } | undefined;
   readonly input: PartialJson | undefined;
   /** Of text and thinking. Only added to: looking at single characters would cost as much as its length. */
   text: string;
+  citations?: readonly Citation[];
   isOpen: boolean;
   /** The whole block, or what is shown of the part; undefined if it has changed since. */
   block: BlockView | undefined;
@@ -66,7 +68,7 @@ export class MsgFold {
 
   /** Ids of the tool calls so far. */
   get callIds(): readonly string[] {
-    return [...this.#parts.values()].flatMap(({ call }) => call?.id ?? []);
+    return [...this.#parts.values()].flatMap(({ type, call }) => (type === 'tool_use' && call?.id) || []);
   }
 
   /** The message so far. */
@@ -118,6 +120,10 @@ export class MsgFold {
         return this.#addText(change.index, 'thinking', change.thinking);
       case 'tool_input_delta':
         return this.#addInput(change.index, change.json);
+      case 'citations_delta':
+        return this.#addCitations(change.index, change.citations);
+      case 'image_delta':
+        return this.#showImage(change);
       case 'block_end':
         return this.#end(change.index, change.block);
       case 'audio_delta': // the whole sound comes with the end of the block
@@ -127,10 +133,11 @@ export class MsgFold {
   #start(
     index: number,
     type: BlockType,
-    { toolCallId: id, name }: { toolCallId?: string; name?: string } = {},
+    { toolCallId: id, name, executedBy }: CallDetails = {},
   ): Part | undefined {
     if (type === 'tool_result' && this.#parts.has(index)) return undefined; // the result is known from its own event
-    const call = id === undefined || name === undefined ? undefined : { id, name };
+    const by = executedBy === undefined ? {} : { executedBy };
+    const call = id === undefined || name === undefined ? undefined : { id, name, ...by };
     const input = call && new PartialJson();
     const part: Part = { type, call, input, text: '', isOpen: true, block: undefined };
     this.#parts.set(index, part);
@@ -143,6 +150,20 @@ export class MsgFold {
     if (!part?.isOpen) return;
     part.text += text;
     part.block = undefined;
+  }
+
+  #addCitations(index: number, citations: readonly Citation[]): void {
+    const part = this.#parts.get(index);
+    if (!part?.isOpen) return;
+    part.citations = [...(part.citations ?? []), ...citations];
+    part.block = undefined;
+  }
+
+  #showImage({ index, data, mediaType }: Extract<BlockChange, { type: 'image_delta' }>): void {
+    const part = this.#parts.get(index) ?? this.#start(index, 'image');
+    if (!part?.isOpen) return;
+    const source = { type: 'base64', mediaType, data } as const;
+    part.block = Object.freeze({ type: 'image', source, isPartial: true });
   }
 
   #addInput(index: number, json: string): void {
@@ -159,24 +180,27 @@ export class MsgFold {
     } else if (part?.type === 'text' || part?.type === 'thinking') {
       part.isOpen = false;
       part.block = undefined;
-    } else if (part?.block === undefined || part.type === 'tool_use') {
-      this.#parts.delete(index); // a tool call that the model never finished
+    } else if (part?.block === undefined || part.block.isPartial) {
+      this.#parts.delete(index); // a tool call or an image that the model never finished
     }
   }
 }
 
 /** The part of a block that is known as a whole. */
 function partOf(block: BlockView): Part {
-  const call = block.type === 'tool_use' ? { id: block.id, name: block.name } : undefined;
+  const isCall = block.type === 'tool_use' || block.type === 'provider_tool_use';
+  const call = isCall ? { id: block.id, name: block.name } : undefined;
   return { type: block.type, call, input: undefined, text: '', isOpen: false, block };
 }
 
 /** View of a block from its deltas; undefined for media and results, which come whole. */
-function shown({ type, call, input, text, isOpen }: Part): BlockView | undefined {
+function shown({ type, call, input, text, citations, isOpen }: Part): BlockView | undefined {
   const mark = isOpen ? ({ isPartial: true } as const) : {};
-  if (type === 'text') return Object.freeze({ type, text, ...mark });
+  if (type === 'text') return Object.freeze({ type, text, ...(citations && { citations }), ...mark });
   if (type === 'thinking') return Object.freeze({ type, thinking: text, ...mark });
-  if (type !== 'tool_use' || call === undefined) return undefined;
+  if ((type !== 'tool_use' && type !== 'provider_tool_use') || call === undefined) return undefined;
   const value = input?.value;
-  return Object.freeze({ type, ...call, input: isJsonObject(value) ? value : {}, ...mark });
+  const soFar = { ...call, input: isJsonObject(value) ? value : {}, ...mark };
+  const { executedBy = '' } = call;
+  return Object.freeze(type === 'tool_use' ? { type, ...soFar } : { type, ...soFar, executedBy });
 }

@@ -1,8 +1,16 @@
-import type { ContentBlock, ToolOutputBlock, ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
+import {
+  isProviderTool,
+  type ContentBlock,
+  type TextBlock,
+  type ToolOutputBlock,
+  type ToolResultBlock,
+  type ToolUseBlock,
+} from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import { fingerprint } from '../util/hash.ts';
 import { readJson, type JsonObject } from '../util/json.ts';
 import { mediaCaption } from './media-caption.ts';
+import { providerToolText } from './provider-parts.ts';
 import type { AssistantItem, SystemItem, UserItem } from './prompt.ts';
 
 /** Parts of one message, valid for every provider. */
@@ -63,9 +71,14 @@ function toItem(
 ): MsgParts['item'] {
   if (msg.role === 'assistant' || hasCalls) {
     const hasContent = blocks.some((block) => block.type !== 'thinking');
-    return hasContent ? { role: 'assistant', name: wellFormed(msg.name), content: blocks } : undefined;
+    const meta = msg.providerMeta && { providerMeta: msg.providerMeta };
+    return hasContent
+      ? { role: 'assistant', name: wellFormed(msg.name), content: blocks, ...meta }
+      : undefined;
   }
-  const content = blocks.filter((block) => block.type !== 'thinking' && block.type !== 'tool_use');
+  const content = blocks
+    .map((block) => (isProviderTool(block) ? providerToolText(block) : block))
+    .filter((block) => block.type !== 'thinking' && block.type !== 'tool_use');
   if (content.length === 0) return undefined;
   if (msg.role === 'system' && content.every((block) => block.type === 'text')) {
     return {
@@ -77,8 +90,11 @@ function toItem(
 }
 
 function cleanBlock<B extends Exclude<ContentBlock, ToolResultBlock>>(block: B): B {
-  if (block.type === 'text')
-    return wellFormed(block.text) === block.text ? block : { ...block, text: wellFormed(block.text) };
+  if (block.type === 'text') {
+    const whole: TextBlock = block.citations === undefined ? block : (wellFormedJson(block) as TextBlock);
+    return (whole.text.isWellFormed() ? whole : { ...whole, text: wellFormed(whole.text) }) as B;
+  }
+  if (isProviderTool(block)) return wellFormedJson(block) as B;
   if (block.type === 'thinking') {
     const isSigned = block.providerMeta !== undefined; // then every character counts
     return isSigned || block.thinking.isWellFormed()
@@ -91,7 +107,7 @@ function cleanBlock<B extends Exclude<ContentBlock, ToolResultBlock>>(block: B):
     ...call,
     id: cleanId(block.id),
     name: cleanToolName(block.name),
-    input: wellFormedJson(block.input),
+    input: wellFormedJson(block.input) as JsonObject,
   } as B;
 }
 
@@ -136,9 +152,9 @@ function wellFormed(text: string): string {
   return text.isWellFormed() ? text : text.toWellFormed();
 }
 
-function wellFormedJson(input: JsonObject): JsonObject {
+function wellFormedJson(input: object): object {
   const text = JSON.stringify(input);
-  return /\\ud[89a-f]/.test(text) ? (readJson(text.replace(LONE_SURROGATE, '\ufffd')) as JsonObject) : input;
+  return /\\ud[89a-f]/.test(text) ? (readJson(text.replace(LONE_SURROGATE, '\ufffd')) as object) : input;
 }
 
 function isBlank(text: string): boolean {

@@ -4,6 +4,7 @@ import { escapeTags } from '../util/escape-tags.ts';
 import { oneLine } from '../util/text.ts';
 import { FormatterBase, type FormatContext } from './formatter-base.ts';
 import { partsOf } from './msg-parts.ts';
+import { isMedia } from './prompt-media.ts';
 import { PrefixMemo } from '../util/prefix-memo.ts';
 import { PromptBuilder } from './prompt-builder.ts';
 import type { MediaBlock, Prompt, UserItem } from './prompt.ts';
@@ -84,7 +85,7 @@ class HistorySection {
     const name = escapeTags(oneLine(msg.name).toWellFormed());
     for (const block of msg.getContentBlocks()) {
       if (block.type === 'text') this.#text += `\n${name}: ${escapeText(block.text.toWellFormed())}`;
-      else if (block.type !== 'thinking' && block.type !== 'tool_use' && block.type !== 'tool_result') {
+      else if (isMedia(block)) {
         this.#done.push({ type: 'text', text: `${this.#text}\n${name}:`.replace(/^\n/, '') }, block);
         this.#text = '';
       }

@@ -106,7 +106,7 @@ export class PromptBuilder {
         this.#repairs.push(`added the missing result of the tool call '${call.name}'`);
       return result ?? noResult(call);
     });
-    this.#items.push(open.item, toolItem(open.item, results), ...open.later);
+    this.#items.push(open.item, toolItem(open, results), ...open.later);
   }
 }
 
@@ -152,11 +152,12 @@ function noResult(call: ToolUseBlock): ToolResultBlock {
   return result;
 }
 
-function toolItem(calls: AssistantItem, results: readonly ToolResultBlock[]): ToolItem {
-  const before = toolItems.get(calls);
+function toolItem({ item: answer, calls }: OpenCalls, results: readonly ToolResultBlock[]): ToolItem {
+  const before = toolItems.get(answer);
   if (before?.results.every((result, i) => result === results[i])) return before;
-  const item: ToolItem = { role: 'tool', results };
-  toolItems.set(calls, item);
+  const isMarked = calls.some(({ providerMeta }) => providerMeta !== undefined);
+  const item: ToolItem = { role: 'tool', ...(isMarked && { calls }), results };
+  toolItems.set(answer, item);
   return item;
 }
 

@@ -2,6 +2,8 @@ import type {
   AudioBlock,
   FileBlock,
   ImageBlock,
+  ProviderMeta,
+  ProviderToolBlock,
   TextBlock,
   ThinkingBlock,
   ToolResultBlock,
@@ -28,12 +30,16 @@ export interface UserItem {
 export interface AssistantItem {
   readonly role: 'assistant';
   readonly name: string;
-  readonly content: readonly (TextBlock | ThinkingBlock | MediaBlock | ToolUseBlock)[];
+  readonly content: readonly (TextBlock | ThinkingBlock | MediaBlock | ToolUseBlock | ProviderToolBlock)[];
+  /** Data of the provider about the answer as a whole. */
+  readonly providerMeta?: ProviderMeta;
 }
 
 /** Results of all tool calls of the preceding assistant item, in their order. */
 export interface ToolItem {
   readonly role: 'tool';
+  /** The tool calls, in the order of the results, if their provider left data with one. */
+  readonly calls?: readonly ToolUseBlock[];
   readonly results: readonly ToolResultBlock[];
 }
 

@@ -1,11 +1,11 @@
-import type { TextBlock, ToolResultBlock } from '../message/blocks.ts';
+import type { ProviderToolResultBlock, TextBlock, ToolResultBlock } from '../message/blocks.ts';
 import { escapeTags } from '../util/escape-tags.ts';
 import { isMediaCaption } from './media-caption.ts';
 import { isMedia } from './prompt-media.ts';
 import type { MediaBlock, ToolItem } from './prompt.ts';
 
 /** Text of a tool result for providers that accept only text, with a line for each medium. */
-export function plainOutput({ output }: ToolResultBlock): string {
+export function plainOutput({ output }: ToolResultBlock | ProviderToolResultBlock): string {
   if (typeof output === 'string') return output;
   const lines = output.map((block) =>
     block.type === 'text' ? block.text : `The ${block.type} is shown below.`,

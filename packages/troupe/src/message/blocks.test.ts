@@ -49,7 +49,8 @@ describe('toBlock', () => {
     );
   });
 
-  const types = 'text, thinking, image, audio, video, file, tool_use, tool_result';
+  const types =
+    'text, thinking, image, audio, video, file, tool_use, tool_result, provider_tool_use, provider_tool_result';
   test.each<[unknown, string]>([
     [null, 'at[0] is null, not an object.'],
     ['text', 'at[0] is a string, not an object.'],

@@ -1,5 +1,6 @@
 import { InvalidMsgError, messageOf } from '../errors.ts';
 import { copyJsonObject, describe, isJsonObject, type JsonObject } from '../util/json.ts';
+import { checkCitations, type Citation } from './citation.ts';
 
 /** Data of the provider that must be sent back with the block (signatures, reasoning ids). Kept unchanged. */
 export type ProviderMeta = JsonObject;
@@ -11,6 +12,8 @@ interface BlockBase {
 export interface TextBlock extends BlockBase {
   readonly type: 'text';
   readonly text: string;
+  /** Sources of the text, as far as the provider names them. */
+  readonly citations?: readonly Citation[];
 }
 
 export interface ThinkingBlock extends BlockBase {
@@ -73,6 +76,34 @@ export interface ToolResultBlock extends BlockBase {
   readonly responseMsg?: true | JsonObject;
 }
 
+/**
+ * A call of a tool that the provider runs itself, such as its web search. No tool call: nothing is run here, no
+ * permission is asked, and the result may be missing.
+ */
+export interface ProviderToolUseBlock extends BlockBase {
+  readonly type: 'provider_tool_use';
+  readonly id: string;
+  readonly name: string;
+  readonly input: JsonObject;
+  /** Name of the provider, such as `anthropic`. */
+  readonly executedBy: string;
+}
+
+/** Result of a provider's tool in a readable form. The form of the provider is in `providerMeta`. */
+export interface ProviderToolResultBlock extends BlockBase {
+  readonly type: 'provider_tool_result';
+  /** Id of the `provider_tool_use` block. */
+  readonly id: string;
+  readonly name: string;
+  readonly output: string | readonly ToolOutputBlock[];
+  readonly status: 'ok' | 'error';
+  /** Name of the provider. */
+  readonly executedBy: string;
+}
+
+/** A block about a tool that the provider ran. */
+export type ProviderToolBlock = ProviderToolUseBlock | ProviderToolResultBlock;
+
 export type ContentBlock =
   | TextBlock
   | ThinkingBlock
@@ -81,7 +112,9 @@ export type ContentBlock =
   | VideoBlock
   | FileBlock
   | ToolUseBlock
-  | ToolResultBlock;
+  | ToolResultBlock
+  | ProviderToolUseBlock
+  | ProviderToolResultBlock;
 
 export type BlockType = ContentBlock['type'];
 export type BlockOf<Type extends BlockType> = Extract<ContentBlock, { type: Type }>;
@@ -102,7 +135,10 @@ type Check = (block: JsonObject, path: string) => void;
 
 /** Checks of the required keys by block type. Further keys are allowed and kept. */
 const CHECKS: Record<BlockType, Check> = {
-  text: (block, path) => requireString(block, 'text', path),
+  text(block, path) {
+    requireString(block, 'text', path);
+    checkCitations(block['citations'], `${path}.citations`);
+  },
   thinking: (block, path) => requireString(block, 'thinking', path),
   image: requireSource,
   audio: requireSource,
@@ -122,16 +158,23 @@ const CHECKS: Record<BlockType, Check> = {
     requireString(block, 'name', path);
     requireOneOf(block, 'status', STATUSES, path);
     allowObject(block, 'metadata', path);
-    const output = block['output'];
-    if (typeof output === 'string') return;
-    if (!Array.isArray(output)) return fail(`${path}.output`, 'a string or a list of blocks', output);
-    output.forEach((part: unknown, i) => {
-      const at = `${path}.output[${i}]`;
-      checkBlock(part, at);
-      requireOneOf(part, 'type', OUTPUT_TYPES, at);
-    });
+    requireOutput(block, path);
+  },
+  provider_tool_use(block, path) {
+    for (const key of ['id', 'name', 'executedBy']) requireString(block, key, path);
+    if (!isJsonObject(block['input'])) fail(`${path}.input`, 'an object', block['input']);
+  },
+  provider_tool_result(block, path) {
+    for (const key of ['id', 'name', 'executedBy']) requireString(block, key, path);
+    requireOneOf(block, 'status', ['ok', 'error'], path);
+    requireOutput(block, path);
   },
 };
+
+/** True for blocks about a tool that the provider ran. */
+export function isProviderTool(block: { readonly type: string }): block is ProviderToolBlock {
+  return block.type === 'provider_tool_use' || block.type === 'provider_tool_result';
+}
 
 /**
  * A frozen copy of a block, including unknown keys.
@@ -163,6 +206,17 @@ function checkBlock(block: unknown, path: string): asserts block is ContentBlock
   }
   CHECKS[type as BlockType](block, path);
   allowObject(block, 'providerMeta', path);
+}
+
+function requireOutput(block: JsonObject, path: string): void {
+  const output = block['output'];
+  if (typeof output === 'string') return;
+  if (!Array.isArray(output)) return fail(`${path}.output`, 'a string or a list of blocks', output);
+  output.forEach((part: unknown, i) => {
+    const at = `${path}.output[${i}]`;
+    checkBlock(part, at);
+    requireOneOf(part, 'type', OUTPUT_TYPES, at);
+  });
 }
 
 function requireSource(block: JsonObject, path: string): void {

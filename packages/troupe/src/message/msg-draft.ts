@@ -1,11 +1,24 @@
 import { timestamp } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
-import { joinBase64 } from '../util/base64.ts';
 import type { JsonObject } from '../util/json.ts';
 import { parseToolInput } from '../util/tool-input.ts';
 import { toAnsweredBy, type AnsweredBy } from './answered-by.ts';
-import type { BlockChange } from './block-change.ts';
-import { MAX_BLOCK_DEPTH, toBlock, toJsonObject, type ContentBlock, type ProviderMeta } from './blocks.ts';
+import { callOf, type BlockChange, type CallDetails } from './block-change.ts';
+import { toBlock, type ContentBlock, type ProviderMeta, type ToolUseBlock } from './blocks.ts';
+import { checkCitations } from './citation.ts';
+import {
+  audioBlock,
+  blockOf,
+  callBlock,
+  isSettled,
+  mergedAnswerMeta,
+  mergedMeta,
+  partialCall,
+  textBlock,
+  type AudioPart,
+  type Part,
+  type ToolCallPart,
+} from './draft-parts.ts';
 import { FINISH_REASONS, type FinishReason, type ModelDelta } from './model-delta.ts';
 import { Msg } from './msg.ts';
 import { addUsage, toUsage, type Usage } from './usage.ts';
@@ -16,18 +29,6 @@ export interface MsgDraftOptions {
   /** Reads the arguments of a finished tool call. @default JSON, small mistakes repaired */
   readonly parseInput?: (json: string) => JsonObject;
 }
-
-/** A growing or finished block. */
-type Part = TextPart | ToolCallPart | AudioPart | { readonly type: 'whole'; readonly block: ContentBlock };
-type TextPart = { readonly type: 'text' | 'thinking'; text: string; isOpen: boolean } & Written;
-type ToolCallPart = {
-  readonly type: 'tool_use';
-  readonly id: string;
-  readonly name: string;
-  json: string;
-} & Written;
-type AudioPart = { readonly type: 'audio'; readonly mediaType: string; readonly pieces: string[] } & Written;
-type Written = { providerMeta?: ProviderMeta; block?: ContentBlock | undefined };
 
 /**
  * Folds a model's deltas into a message. The cost of a delta does not depend on
@@ -67,6 +68,7 @@ export class MsgDraft {
   #finishReason: FinishReason | undefined;
   #responseId: string | undefined;
   #answeredBy: AnsweredBy | undefined;
+  #providerMeta: ProviderMeta | undefined;
   #final: Msg | undefined;
 
   constructor(
@@ -96,6 +98,8 @@ export class MsgDraft {
         return this.#addText('text', delta.text, delta.providerMeta);
       case 'thinking':
         return this.#addText('thinking', delta.thinking, delta.providerMeta);
+      case 'citations':
+        return this.#addCitations(delta);
       case 'tool_use_start':
         return this.#startToolCall(delta);
       case 'tool_input':
@@ -106,6 +110,8 @@ export class MsgDraft {
         return this.#addAudio(delta);
       case 'block':
         return this.#addBlock(delta.block);
+      case 'partial_image':
+        return this.#showImage(delta);
       case 'usage':
         this.#usage = toUsage(delta.usage);
         return;
@@ -114,6 +120,9 @@ export class MsgDraft {
         return;
       case 'response_id':
         if (typeof delta.id === 'string') this.#responseId = delta.id;
+        return;
+      case 'provider_meta':
+        this.#providerMeta = mergedAnswerMeta(this.#providerMeta, delta.providerMeta);
         return;
       case 'answered_by': {
         const { type: _, ...model } = delta;
@@ -127,18 +136,18 @@ export class MsgDraft {
 
   /** The message so far, without unfinished tool calls. */
   snapshot(): Msg {
-    return this.#final ?? new DraftSnapshot(this, this.#blocks(), this.#changeCount);
+    return this.#final ?? new DraftSnapshot(this, this.#blocks(), this.#openCalls(), this.#changeCount);
   }
 
   /** The whole message, without unfinished tool calls. */
   finish(metadata?: JsonObject): Msg {
     if (this.#final === undefined) {
       this.#closeOpenPart();
-      this.#dropOpenToolCalls();
+      this.#closeRest();
       const usage = addUsage(this.#voidUsage, this.#usage);
       const [finishReason, responseId] = [this.#finishReason, this.#responseId];
-      const answeredBy = this.#answeredBy;
-      const init = { ...this.init(), usage, metadata, finishReason, responseId, answeredBy };
+      const [answeredBy, providerMeta] = [this.#answeredBy, this.#providerMeta];
+      const init = { ...this.init(), usage, metadata, finishReason, responseId, answeredBy, providerMeta };
       this.#final = new Msg(init, { blocks: allOf(this.#blocks()) });
     }
     return this.#final;
@@ -176,23 +185,24 @@ export class MsgDraft {
   /** `providerMeta`, such as a signature, ends a text: later text starts a new block. */
   #addText(type: 'text' | 'thinking', text: string, providerMeta: ProviderMeta | undefined): void {
     if (text === '' && providerMeta === undefined) return;
-    let part = this.#parts.at(-1);
+    let index = this.#currentIndex;
+    let part = this.#parts[index];
     const isSealed = part?.type === type && part.providerMeta !== undefined && text !== '';
     if (part?.type !== type || !part.isOpen || isSealed) {
       this.#closeOpenPart();
+      index = this.#parts.length;
       part = { type, text: '', isOpen: true };
       this.#start(part, { blockType: type });
     }
-    if (providerMeta !== undefined) part.providerMeta = merged(part.providerMeta, providerMeta);
+    if (providerMeta !== undefined) part.providerMeta = mergedMeta(part.providerMeta, providerMeta);
     part.block = undefined;
     if (text === '') return;
     part.text += text;
-    this.#addTextDelta(type, text);
+    this.#addTextDelta(index, type, text);
   }
 
-  /** Adds the change with the text of the last part. */
-  #addTextDelta(type: 'text' | 'thinking', text: string): void {
-    const at = { msgId: this.id, index: this.#parts.length - 1 };
+  #addTextDelta(index: number, type: 'text' | 'thinking', text: string): void {
+    const at = { msgId: this.id, index };
     this.#changes.push(
       type === 'text'
         ? { type: 'text_delta', ...at, text }
@@ -200,26 +210,53 @@ export class MsgDraft {
     );
   }
 
+  /** Adds sources to the text that is being written. Sources without a text are left out. */
+  #addCitations({ citations }: Extract<ModelDelta, { type: 'citations' }>): void {
+    const index = this.#currentIndex;
+    const part = this.#parts[index];
+    if (part?.type !== 'text' || !part.isOpen || citations.length === 0) return;
+    checkCitations(citations, 'citations');
+    const block = toBlock(
+      { type: 'text', text: '', citations: [...(part.citations ?? []), ...citations] },
+      'text',
+    );
+    if (block.type === 'text' && block.citations) part.citations = block.citations;
+    part.block = undefined;
+    this.#changes.push({ type: 'citations_delta', msgId: this.id, index, citations });
+  }
+
+  /** Index of the last part, but for sounds between whose pieces text may come. */
+  get #currentIndex(): number {
+    return this.#parts.findLastIndex(
+      (part) => part.type !== 'audio' || part.index === undefined || isSettled(part),
+    );
+  }
+
   /** Ends the last text, thinking or audio before a block of another type. */
   #closeOpenPart(): void {
-    const part = this.#parts.at(-1);
-    if (part?.type === 'audio' && part.block === undefined) {
-      part.block = audioBlock(part);
-      return this.#end(this.#parts.length - 1, part.block);
-    }
+    const index = this.#currentIndex;
+    const part = this.#parts[index];
+    if (part?.type === 'audio' && part.block === undefined) return this.#endAudio(part, index);
     if ((part?.type !== 'text' && part?.type !== 'thinking') || !part.isOpen) return;
     part.isOpen = false;
-    this.#end(this.#parts.length - 1, part.providerMeta && textBlock(part));
+    this.#end(index, part.providerMeta || part.citations ? textBlock(part) : undefined);
+  }
+
+  #endAudio(part: AudioPart, index: number): void {
+    part.block = audioBlock(part);
+    this.#end(index, part.block);
   }
 
   #startToolCall(delta: Extract<ModelDelta, { type: 'tool_use_start' }>): void {
     if (this.#openToolCall(delta.index) !== undefined) return; // a second start of the same tool call is ignored
     this.#closeOpenPart();
-    const id = this.#uniqueToolCallId(delta.id);
+    const { name, executedBy, providerMeta } = delta;
+    const id = executedBy === undefined ? this.#uniqueToolCallId(delta.id) : delta.id || newId('call_');
     this.#toolCalls.set(delta.index, this.#parts.length);
-    const part: ToolCallPart = { type: 'tool_use', id, name: delta.name, json: '' };
-    if (delta.providerMeta !== undefined) part.providerMeta = merged(undefined, delta.providerMeta);
-    this.#start(part, { blockType: 'tool_use', toolCallId: id, name: delta.name });
+    const part: ToolCallPart = { type: 'tool_use', id, name, executedBy, json: '' };
+    if (providerMeta !== undefined) part.providerMeta = mergedMeta(undefined, providerMeta);
+    const blockType = executedBy === undefined ? 'tool_use' : 'provider_tool_use';
+    this.#start(part, { blockType, toolCallId: id, name, ...(executedBy !== undefined && { executedBy }) });
   }
 
   #addInput(toolCallIndex: number, json: string): void {
@@ -233,8 +270,9 @@ export class MsgDraft {
     const call = this.#openToolCall(toolCallIndex);
     if (call === undefined) return;
     const { part, index } = call;
-    if (providerMeta !== undefined) part.providerMeta = merged(part.providerMeta, providerMeta);
-    part.block = this.#readToolCall(part);
+    if (providerMeta !== undefined) part.providerMeta = mergedMeta(part.providerMeta, providerMeta);
+    this.#toolCalls.delete(toolCallIndex);
+    part.block = callBlock(part, this.#options.parseInput ?? parseToolInput);
     this.#end(index, part.block);
   }
 
@@ -247,27 +285,36 @@ export class MsgDraft {
       : { part, index };
   }
 
-  #readToolCall({ id, name, json, providerMeta }: ToolCallPart): ContentBlock {
-    const call = { type: 'tool_use', id, name, input: {}, providerMeta };
-    if (json.trim() === '') return toBlock(call, 'tool call');
-    try {
-      return toBlock({ ...call, input: (this.#options.parseInput ?? parseToolInput)(json) }, 'tool call');
-    } catch {
-      return toBlock({ ...call, rawInput: json }, 'tool call');
-    }
-  }
-
-  #addAudio({ data, mediaType, providerMeta }: Extract<ModelDelta, { type: 'audio' }>): void {
-    let part = this.#parts.at(-1);
-    if (part?.type !== 'audio' || part.block !== undefined || part.mediaType !== mediaType) {
-      this.#closeOpenPart();
-      part = { type: 'audio', mediaType, pieces: [] };
+  #addAudio({ data, mediaType, index: number, providerMeta }: Extract<ModelDelta, { type: 'audio' }>): void {
+    const isSame = (part: Part | undefined): part is AudioPart =>
+      part?.type === 'audio' && !isSettled(part) && part.mediaType === mediaType && part.index === number;
+    let index = number === undefined ? this.#parts.length - 1 : this.#parts.findLastIndex(isSame);
+    let part = this.#parts[index];
+    if (!isSame(part)) {
+      if (number === undefined) this.#closeOpenPart();
+      index = this.#parts.length;
+      part = { type: 'audio', mediaType, index: number, pieces: [] };
       this.#start(part, { blockType: 'audio' });
     }
-    if (providerMeta !== undefined) part.providerMeta = merged(part.providerMeta, providerMeta);
+    if (providerMeta !== undefined) part.providerMeta = mergedMeta(part.providerMeta, providerMeta);
     if (data === '') return;
     part.pieces.push(data);
-    this.#changes.push({ type: 'audio_delta', msgId: this.id, index: this.#parts.length - 1, data });
+    this.#changes.push({ type: 'audio_delta', msgId: this.id, index, data });
+  }
+
+  #showImage({ data, mediaType }: Extract<ModelDelta, { type: 'partial_image' }>): void {
+    if (!this.#hasOpenImage) {
+      this.#closeOpenPart();
+      this.#start({ type: 'image' }, { blockType: 'image' });
+    }
+    const index = this.#parts.length - 1;
+    this.#changes.push({ type: 'image_delta', msgId: this.id, index, data, mediaType });
+  }
+
+  /** Whether the last part is an image that is being made. */
+  get #hasOpenImage(): boolean {
+    const last = this.#parts.at(-1);
+    return last?.type === 'image' && last.block === undefined;
   }
 
   /** Drops everything except the usage. */
@@ -278,7 +325,8 @@ export class MsgDraft {
     this.#toolCalls.clear();
     this.#toolCallIds.clear();
     this.#voidUsage = addUsage(this.#voidUsage, this.#usage);
-    this.#usage = this.#finishReason = this.#responseId = this.#answeredBy = undefined;
+    this.#usage = this.#finishReason = this.#responseId = undefined;
+    this.#answeredBy = this.#providerMeta = undefined;
     this.#changes.push({ type: 'msg_reset', msgId: this.id, reason });
   }
 
@@ -286,11 +334,16 @@ export class MsgDraft {
     this.#closeOpenPart();
     const id = block.type === 'tool_use' ? this.#uniqueToolCallId(block.id) : undefined;
     const whole = toBlock(id === undefined ? block : { ...block, id }, 'block');
-    const call = whole.type === 'tool_use' ? { toolCallId: whole.id, name: whole.name } : {};
-    this.#start({ type: 'whole', block: whole }, { blockType: whole.type, ...call });
-    if (whole.type === 'text') this.#addTextDelta('text', whole.text);
-    if (whole.type === 'thinking') this.#addTextDelta('thinking', whole.thinking);
-    this.#end(this.#parts.length - 1, whole);
+    const last = this.#parts.at(-1);
+    if (whole.type === 'image' && last?.type === 'image' && this.#hasOpenImage) {
+      last.block = whole;
+      return this.#end(this.#parts.length - 1, whole);
+    }
+    this.#start({ type: 'whole', block: whole }, { blockType: whole.type, ...callOf(whole) });
+    const index = this.#parts.length - 1;
+    if (whole.type === 'text') this.#addTextDelta(index, 'text', whole.text);
+    if (whole.type === 'thinking') this.#addTextDelta(index, 'thinking', whole.thinking);
+    this.#end(index, whole);
   }
 
   #uniqueToolCallId(wanted: string | undefined): string {
@@ -303,13 +356,27 @@ export class MsgDraft {
     return id;
   }
 
-  #dropOpenToolCalls(): void {
+  /** Ends sounds, and drops unfinished tool calls and images. */
+  #closeRest(): void {
     this.#parts.forEach((part, index) => {
-      if (part.type === 'tool_use' && part.block === undefined) this.#end(index);
+      if (isSettled(part)) return;
+      if (part.type === 'audio') this.#endAudio(part, index);
+      else this.#end(index);
     });
   }
 
-  #start(part: Part, details: { blockType: ContentBlock['type']; toolCallId?: string; name?: string }): void {
+  /** Unfinished tool calls with the length of their arguments so far. */
+  #openCalls(): readonly OpenCall[] {
+    const open: OpenCall[] = [];
+    for (const index of this.#toolCalls.values()) {
+      const part = this.#parts[index];
+      if (part?.type === 'tool_use' && part.block === undefined && part.executedBy === undefined)
+        open.push({ part, length: part.json.length });
+    }
+    return open;
+  }
+
+  #start(part: Part, details: { readonly blockType: ContentBlock['type'] } & CallDetails): void {
     this.#changes.push({ type: 'block_start', msgId: this.id, index: this.#parts.length, ...details });
     this.#parts.push(part);
   }
@@ -329,6 +396,14 @@ export class MsgDraft {
   }
 }
 
+/**
+ * The unfinished tool calls of a message that is being written, such as that of a `reasoningChunk` hook, with their arguments as far
+ * as they are written. The content of such a message holds finished tool calls only. Empty for other messages.
+ */
+export function partialToolCalls(msg: Msg): readonly ToolUseBlock[] {
+  return msg instanceof DraftSnapshot ? msg.partialCalls : [];
+}
+
 /** Up to this number of blocks, copying at once is cheaper than copying on demand. */
 const FEW_BLOCKS = 32;
 
@@ -340,6 +415,12 @@ interface BlocksSoFar {
   readonly rest: readonly ContentBlock[];
 }
 
+/** An unfinished tool call of a snapshot. */
+interface OpenCall {
+  readonly part: ToolCallPart;
+  readonly length: number;
+}
+
 function allOf({ settled, count, rest }: BlocksSoFar): readonly ContentBlock[] {
   return Object.freeze([...settled.slice(0, count), ...rest]);
 }
@@ -347,9 +428,10 @@ function allOf({ settled, count, rest }: BlocksSoFar): readonly ContentBlock[] {
 /** A draft's message at one moment, with the number of changes up to then. */
 export class DraftSnapshot extends Msg {
   readonly #draft: MsgDraft;
+  readonly #openCalls: readonly OpenCall[];
   readonly #position: number;
 
-  constructor(draft: MsgDraft, soFar: BlocksSoFar, position: number) {
+  constructor(draft: MsgDraft, soFar: BlocksSoFar, openCalls: readonly OpenCall[], position: number) {
     const isLong = soFar.count > FEW_BLOCKS;
     super(draft.init(), { blocks: isLong ? [] : allOf(soFar) });
     if (isLong) {
@@ -358,8 +440,16 @@ export class DraftSnapshot extends Msg {
       Object.defineProperty(this, 'content', { get: content, enumerable: true });
     }
     this.#draft = draft;
+    this.#openCalls = openCalls;
     this.#position = position;
     Object.freeze(this);
+  }
+
+  /** Unfinished tool calls, with their arguments as far as they are written. */
+  get partialCalls(): readonly ToolUseBlock[] {
+    return this.#openCalls.map(({ part: { id, name, json }, length }) =>
+      partialCall({ id, name, json: json.slice(0, length) }),
+    );
   }
 
   get draft(): MsgDraft {
@@ -369,34 +459,4 @@ export class DraftSnapshot extends Msg {
   get position(): number {
     return this.#position;
   }
-}
-
-/** True if the part no longer changes. */
-function isSettled(part: Part): boolean {
-  if (part.type === 'text' || part.type === 'thinking') return !part.isOpen;
-  return part.block !== undefined;
-}
-
-/** The block of a part; none for an unfinished tool call or audio. */
-function blockOf(part: Part): readonly ContentBlock[] {
-  if (part.type === 'text' || part.type === 'thinking') part.block ??= textBlock(part);
-  return part.block === undefined ? [] : [part.block];
-}
-
-function textBlock(part: TextPart): ContentBlock {
-  const meta = part.providerMeta && { providerMeta: part.providerMeta };
-  const block: ContentBlock =
-    part.type === 'text'
-      ? { type: 'text', text: part.text, ...meta }
-      : { type: 'thinking', thinking: part.text, ...meta };
-  return Object.freeze(block);
-}
-
-function audioBlock({ mediaType, pieces, providerMeta }: AudioPart): ContentBlock {
-  const source = { type: 'base64', mediaType, data: joinBase64(pieces) };
-  return toBlock({ type: 'audio', source, providerMeta }, 'audio');
-}
-
-function merged(before: ProviderMeta | undefined, after: ProviderMeta): ProviderMeta {
-  return toJsonObject({ ...before, ...after }, 'providerMeta', MAX_BLOCK_DEPTH - 1);
 }

@@ -9,6 +9,7 @@ import {
   type BlockOf,
   type BlockType,
   type ContentBlock,
+  type ProviderMeta,
 } from './blocks.ts';
 import { toAnsweredBy, type AnsweredBy } from './answered-by.ts';
 import { END_REASONS, type EndReason } from './end-reason.ts';
@@ -31,6 +32,7 @@ export interface MsgInit {
   readonly finishReason?: FinishReason | undefined;
   readonly responseId?: string | undefined;
   readonly answeredBy?: AnsweredBy | undefined;
+  readonly providerMeta?: ProviderMeta | undefined;
   /** Pending tool calls. An empty list is the same as none. */
   readonly pending?: readonly PendingCall[] | undefined;
   /** The structured output, as returned by the schema. `metadata` holds the same data as JSON. */
@@ -66,6 +68,7 @@ const KEYS: ReadonlySet<string> = new Set([
   'finishReason',
   'responseId',
   'answeredBy',
+  'providerMeta',
   'pending',
 ]);
 /** Maximum nesting of a message. The block of a pending tool call is two levels deeper than a block of the content. */
@@ -104,6 +107,8 @@ export class Msg {
   declare readonly responseId?: string;
   /** On model messages of a FallbackModel: the model that gave the answer, unless it is the first. */
   declare readonly answeredBy?: AnsweredBy;
+  /** On model messages: what the provider says about the answer besides its blocks, such as a service tier. Kept unchanged. */
+  declare readonly providerMeta?: ProviderMeta;
   /** On the reply of a suspended agent call: the pending tool calls. */
   declare readonly pending?: readonly PendingCall[];
   /**
@@ -131,6 +136,7 @@ export class Msg {
       this.finishReason = oneOf(FINISH_REASONS, init.finishReason, 'finishReason');
     if (init.responseId !== undefined) this.responseId = text(init.responseId, 'responseId');
     if (init.answeredBy !== undefined) this.answeredBy = toAnsweredBy(init.answeredBy);
+    if (init.providerMeta !== undefined) this.providerMeta = toJsonObject(init.providerMeta, 'providerMeta');
     const pending = init.pending === undefined ? [] : toPendingCalls(init.pending);
     if (pending.length > 0) this.pending = pending;
     if (init.structured !== undefined) Object.defineProperty(this, 'structured', { value: init.structured });
@@ -211,7 +217,7 @@ export class Msg {
 
   toJSON(): JsonObject {
     const { id, name, role, content, metadata, timestamp } = this;
-    const { usage, endReason, finishReason, responseId, answeredBy, pending } = this;
+    const { usage, endReason, finishReason, responseId, answeredBy, providerMeta, pending } = this;
     const json = {
       id,
       name,
@@ -224,6 +230,7 @@ export class Msg {
       ...(finishReason && { finishReason }),
       ...(responseId !== undefined && { responseId }),
       ...(answeredBy && { answeredBy }),
+      ...(providerMeta && { providerMeta }),
       ...(pending && { pending: pending as readonly (JsonObject & PendingCall)[] }),
       ...this[extraKeys],
     };
@@ -249,9 +256,9 @@ function fromFields(fields: JsonObject, structured?: unknown): Msg {
 
 function known(fields: JsonObject): MsgInit {
   const { id, name, role, content, metadata, timestamp, usage, ...rest } = fields as JsonObject & MsgInit;
-  const { endReason, finishReason, responseId, answeredBy, pending } = rest;
+  const { endReason, finishReason, responseId, answeredBy, providerMeta, pending } = rest;
   const init = { id, name, role, content, metadata, timestamp, usage };
-  return { ...init, endReason, finishReason, responseId, answeredBy, pending };
+  return { ...init, endReason, finishReason, responseId, answeredBy, providerMeta, pending };
 }
 
 function definedOnly(changes: object): object {

@@ -22,6 +22,8 @@ export interface PendingCall {
   readonly kind: 'approval' | 'external' | 'question';
   /** The tool call with the arguments for the tool, without presets. */
   readonly call: ToolUseBlock;
+  /** Source of a tool that comes from elsewhere, such as `mcp:files`. @default a tool of the program or of this library */
+  readonly source?: string;
   /** Reason for the wait. */
   readonly reason?: string;
   /** Rules, as JSON, with which the permission policy would no longer ask about such a tool call. */
@@ -39,7 +41,7 @@ export type PendingDecision =
       readonly verdict: 'allow';
       /** Arguments that replace the arguments of the model. */
       readonly input?: JsonObject | undefined;
-      /** `run`: allows this tool until the reply ends. @default 'once' */
+      /** `run`: allows this tool, from this source, until the reply ends. @default 'once' */
       readonly scope?: 'once' | 'run' | undefined;
       /** `none`: lifts all limits of this one tool call, also the tool's own sandbox. The result says so. @default limits stay */
       readonly confinement?: 'none' | undefined;
@@ -74,8 +76,9 @@ function copied(value: unknown): unknown {
 /** True if saved or foreign data is a pending tool call. */
 export function isPendingCall(value: unknown): value is JsonObject & PendingCall {
   if (!isJsonObject(value)) return false;
-  const { id, agentPath, kind, call, reason = '', suggestions = [], isAskedEachTime = false } = value;
-  const isNamed = typeof id === 'string' && id !== '' && typeof reason === 'string';
+  const { id, agentPath, kind, call, source = '', reason = '' } = value;
+  const { suggestions = [], isAskedEachTime = false } = value;
+  const isNamed = [id, source, reason].every((one) => typeof one === 'string') && id !== '';
   const isPlaced = Array.isArray(agentPath) && agentPath.every((name) => typeof name === 'string');
   const isQuestion = kind === 'question' && isUserQuestion(value['question']);
   const isKnown = kind === 'approval' || kind === 'external' || isQuestion;

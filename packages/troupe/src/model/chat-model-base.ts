@@ -2,6 +2,7 @@ import type { FormatterBase } from '../formatter/formatter-base.ts';
 import type { ModelDelta } from '../message/model-delta.ts';
 import { MsgDraft } from '../message/msg-draft.ts';
 import type { Msg } from '../message/msg.ts';
+import { installTracedStream } from '../tracing/traced-model-stream.ts';
 import type { JsonObject } from '../util/json.ts';
 import type { JsonSchema } from '../util/schema.ts';
 import type { HttpCallOptions } from './http/http-call-options.ts';
@@ -114,6 +115,9 @@ const NO_OPTIONS: GenerationOptions = Object.freeze({});
  * Aborting or leaving a stream stops the request behind it. Folder `model`: start here.
  */
 export abstract class ChatModelBase {
+  /** Whether each stream is a span. False for models that only pass on the streams of other models, which are spans themselves. */
+  static readonly isTraced: boolean = true;
+
   readonly capabilities: ModelCapabilities = PLAIN_CAPABILITIES;
   /** Default options for all model calls. Options of a request override them. */
   readonly generation: GenerationOptions = NO_OPTIONS;
@@ -122,7 +126,9 @@ export abstract class ChatModelBase {
   /** Host of the server, with its port; undefined for a model without one. */
   readonly host: string | undefined = undefined;
 
-  constructor(readonly modelName: string) {}
+  constructor(readonly modelName: string) {
+    if (new.target.isTraced) installTracedStream(this, new.target);
+  }
 
   abstract stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelDelta>;
 

@@ -3,7 +3,9 @@ import { ChatFormatter } from '../formatter/chat-formatter.ts';
 import type { FormatterBase } from '../formatter/formatter-base.ts';
 import { MediaLoader } from '../formatter/media-loader.ts';
 import { PromptMedia } from '../formatter/prompt-media.ts';
+import { ProviderParts, type TakesBack } from '../formatter/provider-parts.ts';
 import type { MediaBlock, Prompt, PromptItem, UserItem } from '../formatter/prompt.ts';
+import { traced } from '../tracing/instrumentation.ts';
 import type { ModelCapabilities, ModelRequest } from './chat-model-base.ts';
 
 export interface PromptMakerOptions {
@@ -15,6 +17,8 @@ export interface PromptMakerOptions {
   readonly media?: MediaLoader | undefined;
   /** Tells whether the provider downloads media by URL itself. @default false */
   readonly takesUrl?: ((block: MediaBlock) => boolean) | undefined;
+  /** Tells whether the provider takes a block of an earlier answer back unchanged. @default false: such blocks become text */
+  readonly takesBack?: TakesBack | undefined;
   /** Receives a description of each repair. @default a warning in the log */
   readonly onRepair?: ((repairs: readonly string[]) => void) | undefined;
 }
@@ -31,19 +35,25 @@ export class PromptMaker {
   readonly #options: PromptMakerOptions;
   readonly #formatter: FormatterBase;
   readonly #media: PromptMedia;
+  readonly #providerParts: ProviderParts;
 
   constructor(options: PromptMakerOptions) {
-    const { formatter, media, capabilities, takesUrl = () => false } = options;
+    const { formatter, media, capabilities, takesUrl = () => false, takesBack = () => false } = options;
     this.#options = options;
     this.#formatter = formatter ?? new ChatFormatter();
+    this.#providerParts = new ProviderParts(takesBack);
     this.#media = new PromptMedia({ loader: media ?? new MediaLoader(), capabilities, takesUrl });
   }
 
   async make(request: ModelRequest, signal: AbortSignal): Promise<Prompt> {
     const { messages, tools, agentName, formatter = this.#formatter } = request;
-    const prompt = await formatter.format(messages, { tools, agentName, signal });
+    const prompt = await traced(
+      () => ({ type: 'format', target: this.#options.modelName, msgCount: messages.length }),
+      async () => formatter.format(messages, { tools, agentName, signal }),
+      { signal, outcomeOf: ({ items }) => ({ status: 'ok', count: items.length }) },
+    );
     if (prompt.repairs.length > 0) this.#report(prompt.repairs);
-    return this.#media.prepare(withOpening(prompt), signal);
+    return this.#media.prepare(this.#providerParts.prepare(withOpening(prompt)), signal);
   }
 
   #report(repairs: readonly string[]): void {

@@ -3,9 +3,9 @@ import { getLogger } from '../config/run-config.ts';
 import { StateModule, type StateSource } from '../state/state-module.ts';
 import type { ToolVerdict } from '../toolkit/call/tool-call.ts';
 import {
-  isForeign,
+  foreignSourceOf,
   meaningsOf,
-  sourceOf,
+  qualifiedName,
   type ArgumentMeaning,
   type MeaningByArgument,
 } from '../toolkit/tool/known-tools.ts';
@@ -31,7 +31,7 @@ import {
   type PermissionFacts,
   type PermissionMode,
 } from './permission-table.ts';
-import { isPathOfLaterRun } from './runs-later.ts';
+import { isPathOfLaterRun } from './shell/runs-later.ts';
 import { isInside, riskOf } from './shell/risky-paths.ts';
 import { findCommands } from './shell/find-commands.ts';
 import { judgeCommand, locationOf } from './shell/judge-command.ts';
@@ -234,9 +234,8 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
 
   /** Meanings of arguments, known by the identity of the tool or told by the program. */
   #meaningsOf(tool: Tool): MeaningByArgument {
-    const source = sourceOf(tool);
-    const key = isForeign(source) ? `${source}/${tool.name}` : tool.name;
-    return meaningsOf(tool) ?? this.#toolArguments.get(key) ?? {};
+    const name = qualifiedName(tool.name, foreignSourceOf(tool));
+    return meaningsOf(tool) ?? this.#toolArguments.get(name) ?? {};
   }
 
   #judge(request: PermissionRequest, part: Part): JudgedPart {
@@ -308,8 +307,8 @@ function suggestedFor(
   { call, tool }: PermissionRequest,
   parts: readonly JudgedPart[],
 ): readonly JsonObject[] {
-  const source = sourceOf(tool);
-  return suggestRules(call, parts).map((rule) => (isForeign(source) ? { ...rule, source } : rule));
+  const source = foreignSourceOf(tool);
+  return suggestRules(call, parts).map((rule) => (source === undefined ? rule : { ...rule, source }));
 }
 
 function ruleText(rule: SavedToolRule): string {

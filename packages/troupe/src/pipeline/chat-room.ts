@@ -6,6 +6,7 @@ import { Msg, type MsgInput } from '../message/msg.ts';
 import { whenAborted } from '../util/abort.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { notifyOnReturn } from '../util/async/notify-on-return.ts';
+import { checkAgents } from './check-agents.ts';
 import { MsgHub } from './msg-hub.ts';
 import { stopAllAgents } from './stop-all-agents.ts';
 
@@ -35,7 +36,7 @@ export class ChatRoom implements AsyncDisposable {
   #room: OpenRoom | undefined;
 
   constructor(agents: readonly AgentBase[], { capacity = 64 }: ChatRoomOptions = {}) {
-    this.#agents = [...new Set(agents)];
+    this.#agents = [...new Set(checkAgents('A ChatRoom', agents))];
     this.#capacity = capacity;
   }
 

@@ -5,6 +5,7 @@ import { Msg, type MsgInput, type StructuredMsg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
 import { whenAborted } from '../util/abort.ts';
 import type { AnySchema, SchemaOutput } from '../util/schema.ts';
+import { checkAgents } from './check-agents.ts';
 import { PipelineBase } from './pipeline-base.ts';
 import { PipelineProgress } from './pipeline-progress.ts';
 import { assertTakesInput, routeDecisions } from './route-decisions.ts';
@@ -83,7 +84,7 @@ export async function fanoutPipeline(
   input?: MsgInput,
   options: FanoutOptions & CallOptions = {},
 ): Promise<Msg[]> {
-  const { progress, tasks } = planFanout(agents, input, options);
+  const { progress, tasks } = planFanout(checkAgents('fanoutPipeline', agents), input, options);
   await runFanout(agents, tasks, options, async (i, answer) => progress.record(i, answer));
   return progress.answers;
 }

@@ -4,6 +4,7 @@ import { getLogger } from '../config/run-config.ts';
 import { messageOf, TroupeError } from '../errors.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import { newId } from '../util/ids.ts';
+import { checkAgents } from './check-agents.ts';
 
 export interface MsgHubOptions {
   /** Agents that observe each other. */
@@ -49,7 +50,7 @@ export class MsgHub implements AsyncDisposable {
   constructor({ participants, announcement, enableAutoBroadcast = true, name }: MsgHubOptions) {
     this.name = name ?? this.id;
     this.#announcement = Msg.list(announcement);
-    this.#participants = [...new Set(participants)];
+    this.#participants = [...new Set(checkAgents('A MsgHub', participants))];
     this.#isAutoBroadcast = enableAutoBroadcast;
   }
 

@@ -4,6 +4,7 @@ import { AgentBusyError, messageOf } from '../errors.ts';
 import type { PendingCall } from '../message/pending-call.ts';
 import { StateModule } from '../state/state-module.ts';
 import { abortable } from '../util/abort.ts';
+import { checkAgents } from './check-agents.ts';
 import { PipelineProgress } from './pipeline-progress.ts';
 
 /** The agents of a pipeline by name, as part of its state. An agent that is in the pipeline twice is saved once. */
@@ -38,7 +39,7 @@ export abstract class PipelineBase extends StateModule {
 
   constructor(agents: readonly AgentBase[]) {
     super();
-    this.agents = [...agents];
+    this.agents = [...checkAgents('A pipeline', agents)];
     this.members = new PipelineAgents(this.agents);
     this.registerState('progress', {
       toJson: (progress: PipelineProgress | null) => progress?.toJSON() ?? null,

@@ -4,6 +4,7 @@ import { refused } from '../approval/refused.ts';
 import { Msg, type MsgInput, type StructuredMsg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
 import type { AnySchema, SchemaOutput } from '../util/schema.ts';
+import { checkAgents } from './check-agents.ts';
 import { PipelineBase } from './pipeline-base.ts';
 import { PipelineProgress } from './pipeline-progress.ts';
 import { assertTakesInput, routeDecisions } from './route-decisions.ts';
@@ -55,7 +56,7 @@ export async function sequentialPipeline(
   input?: MsgInput,
   options: CallOptions = {},
 ): Promise<MsgInput> {
-  const start = planStart(agents, input, options);
+  const start = planStart(checkAgents('sequentialPipeline', agents), input, options);
   return agents.length === 0 ? input : runSequence(agents, start, options, async () => {});
 }
 

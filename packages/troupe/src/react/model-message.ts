@@ -1,11 +1,22 @@
 import { TroupeError } from '../errors.ts';
+import { isProviderTool } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 
-/** Whether a model message has neither text nor tool calls. */
+/** Whether a model message has neither text nor tool calls. Searches of the provider alone are no answer. */
 export function isEmpty(modelMsg: Msg): boolean {
   return modelMsg
     .getContentBlocks()
-    .every((block) => block.type === 'thinking' || (block.type === 'text' && block.text.trim() === ''));
+    .every(
+      (block) =>
+        block.type === 'thinking' ||
+        isProviderTool(block) ||
+        (block.type === 'text' && block.text.trim() === ''),
+    );
+}
+
+/** Whether the provider has run tools for a model message. */
+export function hasProviderTools(modelMsg: Msg): boolean {
+  return modelMsg.hasContentBlocks(['provider_tool_use', 'provider_tool_result']);
 }
 
 /** Whether a model message was cut off at the limit of tokens. */

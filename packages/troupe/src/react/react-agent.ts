@@ -29,7 +29,7 @@ import type { Toolkit } from '../toolkit/toolkit.ts';
 import { untilStopped, waitBriefly } from '../util/async/grace.ts';
 import { CUT_MSG_HINT, EMPTY_MSG_HINT, REASON_AGAIN_HINT, STRUCTURED_OUTPUT_HINT } from './hints.ts';
 import { ModelCaller, type ModelCallPurpose } from './model-caller.ts';
-import { isCutOff, isEmpty, withoutToolCalls } from './model-message.ts';
+import { isCutOff, isEmpty, withoutToolCalls, hasProviderTools } from './model-message.ts';
 import { ReActAgentBase, type ModelPrompt } from './react-agent-base.ts';
 import {
   checkReActOptions,
@@ -222,20 +222,26 @@ export class ReActAgent extends ReActAgentBase {
         reply.nextHints.push(...reply.repeatedFailures.hintsAfter(exchange));
         emptyMsgs = 0;
       } else if (isEmpty(exchange.modelMsg)) {
+        if (hasProviderTools(exchange.modelMsg)) await this.#keep(exchange.modelMsg, reply);
         if (++emptyMsgs === MAX_EMPTY_MSGS) return endWithoutAnswer(exchange.modelMsg, reply);
         reply.nextHints.push(isCutOff(exchange.modelMsg) ? CUT_MSG_HINT : EMPTY_MSG_HINT);
       } else if (reply.structuredOutput === undefined) {
         const { modelMsg } = exchange;
         return endReply(modelMsg, isCutOff(modelMsg) ? 'length' : 'finished', reply);
       } else {
-        await reply.remember([exchange.modelMsg]); // text in place of structured output
-        await this.print(exchange.modelMsg);
+        await this.#keep(exchange.modelMsg, reply); // text in place of structured output
         reply.nextHints.push(STRUCTURED_OUTPUT_HINT);
         if (this.#canForceTools) toolChoice = { name: STRUCTURED_OUTPUT_TOOL };
       }
     }
     const summary = await reply.hooked(this.summarizing(reply.control.turn));
     return endReply(withoutToolCalls(summary), 'max_iters', reply);
+  }
+
+  /** Stores and shows a model message that is no answer. */
+  async #keep(modelMsg: Msg, reply: ReplyState): Promise<void> {
+    await reply.remember([modelMsg]);
+    await this.print(modelMsg);
   }
 
   /** One model call with its hooks, after messages that came by `steer`. */
@@ -343,9 +349,9 @@ export class ReActAgent extends ReActAgentBase {
       const msg = await this.#modelCaller.call({ purpose: 'summary' }, this.#replyOf(turn));
       turn.signal.throwIfAborted(); // the message is kept as it was streamed then
       const summary = withoutToolCalls(msg);
-      const { id, finishReason, answeredBy } = msg;
-      if (!isEmpty(summary))
-        return Msg.assistant(summary.content, { name: this.name, id, finishReason, answeredBy });
+      const { id, finishReason, responseId, answeredBy, providerMeta } = msg;
+      const fields = { id, finishReason, responseId, answeredBy, providerMeta };
+      if (!isEmpty(summary)) return Msg.assistant(summary.content, { name: this.name, ...fields });
     } catch (error) {
       turn.signal.throwIfAborted();
       return this.#msg(`I have no answer after ${maxIters} steps, and could not sum up: ${messageOf(error)}`);

@@ -45,10 +45,11 @@ export async function repeatAnswer(answer: Msg, { control, agent }: ReplyState):
 }
 
 /** Ends the reply with an error message, after several empty model messages. */
-export function endWithoutAnswer({ finishReason, answeredBy }: Msg, reply: ReplyState): Promise<Msg> {
+export function endWithoutAnswer(modelMsg: Msg, reply: ReplyState): Promise<Msg> {
+  const { finishReason, responseId, answeredBy } = modelMsg;
   const text = finishReason === 'length' ? CUT_ANSWERS : NO_ANSWER;
   const { name } = reply.agent.self;
-  return endReply(Msg.assistant(text, { name, finishReason, answeredBy }), 'error', reply);
+  return endReply(Msg.assistant(text, { name, finishReason, responseId, answeredBy }), 'error', reply);
 }
 
 /** Ends the reply with a question for decisions about the pending tool calls. @throws the reason of the signal, if interrupted just now */
@@ -103,8 +104,9 @@ async function endWithStructuredOutput(
   if (output === undefined) return undefined;
   const { name } = reply.agent.self;
   const text = exchange.modelMsg.text || JSON.stringify(output.metadata);
-  const { answeredBy } = exchange.modelMsg;
-  return endReply(Msg.assistant(text, { name, answeredBy, ...output }), 'structured', reply);
+  const { finishReason, responseId, answeredBy } = exchange.modelMsg;
+  const answer = Msg.assistant(text, { name, finishReason, responseId, answeredBy, ...output });
+  return endReply(answer, 'structured', reply);
 }
 
 /** Ends the reply with the message that a tool gave as the answer, or with the result of a tool with `returnDirect`. */

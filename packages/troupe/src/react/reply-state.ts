@@ -64,7 +64,7 @@ export class ReplyState implements ReplyScope {
   hints: readonly Msg[] = [];
   /** Notices of background tasks in the current prompt. */
   notices: readonly string[] = [];
-  /** Tools that need no further approval in this reply. */
+  /** Tools that need no further approval in this reply, by `qualifiedName`. */
   readonly grantedTools = new Set<string>();
   /** Tool results whose `postActing` hooks still run, by tool call id. */
   readonly unhookedResults = new Map<string, ToolResultBlock>();

@@ -3,7 +3,8 @@ import { messageOf } from '../errors.ts';
 import type { LongTermMemoryMode } from '../longterm/long-term-memory-base.ts';
 import { Msg } from '../message/msg.ts';
 import { callStructured } from '../model/structured/structured-output.ts';
-import type { RetrievedDocument } from '../rag/knowledge-base.ts';
+import type { KnowledgeBase, RetrievedDocument } from '../rag/knowledge-base.ts';
+import { traced } from '../tracing/instrumentation.ts';
 import { withDeadline } from '../util/async/deadline.ts';
 import { tool, type Tool } from '../toolkit/tool/tool.ts';
 import { isJsonObject, type JsonObject } from '../util/json.ts';
@@ -67,9 +68,19 @@ async function fromLongTermMemory(
 ): Promise<readonly Msg[]> {
   const { longTermMemory, longTermMemoryMode } = options;
   if (longTermMemory === undefined || !isStatic(longTermMemoryMode)) return [];
+  const { signal } = control;
   const text = await attempt('look into the long-term memory', control, () =>
-    control.steps.run({ kind: 'knowledge', name: 'retrieve from long-term memory' }, () =>
-      longTermMemory.retrieve(msgs, { signal: control.signal }),
+    traced(
+      () => ({
+        type: 'retrieval',
+        source: longTermMemory.id ?? 'long_term_memory',
+        query: () => textOfAll(msgs),
+      }),
+      () =>
+        control.steps.run({ kind: 'knowledge', name: 'retrieve from long-term memory' }, () =>
+          longTermMemory.retrieve(msgs, { signal }),
+        ),
+      { signal },
     ),
   );
   if (typeof text !== 'string' || text === '') return [];
@@ -81,19 +92,35 @@ async function fromKnowledge(msgs: readonly Msg[], reply: ReplyState): Promise<r
   const { control } = reply;
   const bases = reply.agent.self.knowledge;
   if (bases.length === 0) return [];
-  const said = msgs
-    .map((msg) => msg.text)
-    .join('\n')
-    .trim();
+  const said = textOfAll(msgs);
   if (said === '') return [];
   const query = (enableRewriteQuery && (await rewritten(reply))) || said;
   const msg = await attempt('search the knowledge bases', control, async () => {
     const found = await control.steps.run({ kind: 'knowledge', name: 'search knowledge bases' }, () =>
-      Promise.all(bases.map((base) => base.retrieve(query, { signal: control.signal }))),
+      Promise.all(bases.map((base) => searched(base, query, control.signal))),
     );
     return knowledgeMsg(found.flat());
   });
   return msg === undefined ? [] : [msg];
+}
+
+function searched(
+  base: KnowledgeBase,
+  query: string,
+  signal: AbortSignal,
+): Promise<readonly RetrievedDocument[]> {
+  return traced(
+    () => ({ type: 'retrieval', source: base.id ?? base.constructor.name, query: () => query }),
+    () => base.retrieve(query, { signal }),
+    { signal, outcomeOf: ({ length }) => ({ status: 'ok', count: length }) },
+  );
+}
+
+function textOfAll(msgs: readonly Msg[]): string {
+  return msgs
+    .map((msg) => msg.text)
+    .join('\n')
+    .trim();
 }
 
 /** The input as a search query that needs no history; undefined if the model call fails. */

@@ -75,8 +75,7 @@ async function suspend(
   open: OpenExchange,
   { control }: ReplyState,
 ): Promise<void> {
-  if (suspension.kind === 'nested')
-    return open.setNestedPending(call.id, suspension.state, suspension.pending);
+  if (suspension.kind === 'nested') return open.setNestedPending(call.id, suspension);
   const isQuestion = suspension.kind === 'question';
   const { maxQuestions = Infinity } = isQuestion ? suspension : {};
   if (isQuestion && ++control.costs.spending.questions > maxQuestions)
@@ -86,10 +85,11 @@ async function suspend(
   );
   const waiting = { id, agentPath: control.agentPath, call: { ...suspension.call, id: call.id } };
   if (!isQuestion) return open.setPending({ ...suspension, ...waiting });
-  const { question, state } = suspension;
-  const pending: PendingCall = { ...waiting, kind: 'question', question };
+  const { question, state, source } = suspension;
+  const from = source !== undefined && { source };
+  const pending: PendingCall = { ...waiting, ...from, kind: 'question', question };
   if (state === undefined) open.setPending(pending);
-  else open.setNestedPending(call.id, state, [pending]);
+  else open.setNestedPending(call.id, { ...from, state, pending: [pending] });
 }
 
 /** Runs one tool call as a step, without hooks. An interrupted tool call has its result at once, with the snapshot shown last. */

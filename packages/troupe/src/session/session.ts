@@ -1,6 +1,7 @@
 import { KeyedQueue } from '../util/async/keyed-queue.ts';
 import { checkNumber } from '../util/check-number.ts';
 import type { LoadStateOptions, StateModule } from '../state/state-module.ts';
+import { traced } from '../tracing/instrumentation.ts';
 import { now } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import { ComponentMacs, type ApprovalKey } from './format/component-macs.ts';
@@ -95,12 +96,16 @@ export class Session implements AsyncDisposable {
    * @throws SessionConflictError if another program has saved meanwhile
    */
   save(key: SessionKey, components: SessionComponents, options: SaveOptions = {}): Promise<SessionInfo> {
-    return this.#enqueue('Saving', key, async (checked) => {
-      const state = new ComponentState(components);
-      const head = options.overwrite
-        ? await this.#writer.overwrite(checked, components, state)
-        : await this.#writer.save(checked, components, state);
-      return infoOf(checked, head);
+    const save = (): Promise<SessionInfo> =>
+      this.#enqueue('Saving', key, async (checked) => {
+        const state = new ComponentState(components);
+        const head = options.overwrite
+          ? await this.#writer.overwrite(checked, components, state)
+          : await this.#writer.save(checked, components, state);
+        return infoOf(checked, head);
+      });
+    return traced(() => ({ type: 'session', action: 'save', components: Object.keys(components) }), save, {
+      outcomeOf: ({ revision }) => ({ status: 'ok', revision }),
     });
   }
 
@@ -109,6 +114,13 @@ export class Session implements AsyncDisposable {
    * @returns false if the session does not exist
    */
   load(key: SessionKey, components: SessionComponents, options: LoadOptions = {}): Promise<boolean> {
+    return traced(
+      () => ({ type: 'session', action: 'load', components: Object.keys(components) }),
+      () => this.#load(key, components, options),
+    );
+  }
+
+  #load(key: SessionKey, components: SessionComponents, options: LoadOptions): Promise<boolean> {
     const { mustMatch = false, ...limits } = options;
     return this.#enqueue('Loading', key, async (checked) => {
       new ComponentState(components);

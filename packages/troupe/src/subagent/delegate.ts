@@ -1,4 +1,5 @@
 import type { Emit } from '../event/agent-event.ts';
+import { isMedia } from '../formatter/prompt-media.ts';
 import type { ContentBlock, ToolOutputBlock } from '../message/blocks.ts';
 import { isInterruptReply } from '../message/end-reason.ts';
 import { Msg } from '../message/msg.ts';
@@ -156,5 +157,5 @@ function failed({ permissions }: SubAgent, failure: SubAgentFailure, about: Abou
 }
 
 function isOutput(block: ContentBlock): block is ToolOutputBlock {
-  return block.type !== 'thinking' && block.type !== 'tool_use' && block.type !== 'tool_result';
+  return block.type === 'text' || isMedia(block);
 }

@@ -19,6 +19,7 @@ import { assertSpecFitsHost, assertNameIsFree, warnOfLikelyMistakes } from './gr
 import {
   assertLevelLeft,
   contextOf,
+  isTracingOff,
   permissionsFor,
   tracerOf,
   type ResourceGrant,
@@ -38,8 +39,8 @@ import type { SubAgentHost } from './sub-agent-host.ts';
 import type { CheckedSpec } from './sub-agent-spec.ts';
 import type { DelegateOptions, SubAgent, SubAgentClass } from './sub-agent.ts';
 import { withTimeLimits } from './limits/time-limits.ts';
-import { failSpan, inSpan } from '../tracing/tracer.ts';
-import { spanAttributes } from './span-attributes.ts';
+import { withoutTracing } from '../tracing/instrumentation.ts';
+import { inDelegationSpan, type SpanFailure } from '../tracing/tracer.ts';
 
 export interface SubAgentOptions extends SharedResources {
   /** Name of the tool. @default `agent_` and the name of the sub-agent */
@@ -168,14 +169,21 @@ export class Delegation {
   }
 
   #execute(grant: ResourceGrant, input: CheckedInput, context: ToolContext): Promise<ToolResponse> {
-    const { name, tags } = this.#spec;
-    const attributes = spanAttributes(name, grant.host.name, tags);
-    return inSpan(tracerOf(grant), `subagent ${name}`, attributes, async (span) => {
-      const response = await this.#answer(grant, input, context);
-      const { error } = response.metadata ?? {};
-      if (typeof error === 'string') failSpan(span, error, `${name}: ${error}`);
-      return response;
-    });
+    const { name, tags = [] } = this.#spec;
+    const run = (): Promise<ToolResponse> => this.#answer(grant, input, context);
+    if (isTracingOff(grant)) return withoutTracing(run);
+    const operation = {
+      type: 'subagent',
+      action: 'delegate',
+      name,
+      supervisor: grant.host.name,
+      tags,
+    } as const;
+    const failureOf = ({ metadata }: ToolResponse): SpanFailure | undefined => {
+      const { error } = metadata ?? {};
+      return typeof error === 'string' ? { code: error, message: `${name}: ${error}` } : undefined;
+    };
+    return inDelegationSpan(operation, { tracer: tracerOf(grant), signal: context.signal, failureOf }, run);
   }
 
   async #answer(

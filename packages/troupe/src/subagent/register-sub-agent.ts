@@ -5,8 +5,7 @@ import { SubAgentUnavailable } from './sub-agent-error.ts';
 import type { SubAgentHost } from './sub-agent-host.ts';
 import type { SubAgentSpec } from './sub-agent-spec.ts';
 import type { SubAgent, SubAgentClass } from './sub-agent.ts';
-import { failSpan, inSpan } from '../tracing/tracer.ts';
-import { spanAttributes } from './span-attributes.ts';
+import { inDelegationSpan, type SpanFailure } from '../tracing/tracer.ts';
 
 /**
  * Registers a sub-agent as a tool of the host. Returns the name of the tool, or undefined if the sub-agent is
@@ -33,15 +32,17 @@ export function registerSubAgent<Agent extends SubAgent>(
   options: SubAgentOptions = {},
 ): Promise<string | undefined> {
   const tags = Array.isArray(spec?.tags) ? spec.tags.map(String) : []; // not checked yet
-  const attributes = spanAttributes(String(spec?.name).slice(0, 64), host.name, tags);
+  const name = String(spec?.name).slice(0, 64);
+  const operation = { type: 'subagent', action: 'register', name, supervisor: host.name, tags } as const;
   const tracer = options.tracer ?? host.permissions?.tracer;
-  return inSpan(tracer, 'register subagent', attributes, async (span) => {
+  let failure: SpanFailure | undefined;
+  return inDelegationSpan(operation, { tracer, failureOf: () => failure }, async () => {
     try {
       return host.toolkit.registerToolFunction(await makeSubagentTool(cls, spec, { ...options, host }));
     } catch (error) {
       if (!SubAgentUnavailable.isInstance(error)) throw error;
       getLogger().log('warn', `${error.message} It was not registered.`);
-      failSpan(span, 'unavailable', error.message);
+      failure = { code: 'unavailable', message: error.message };
       return undefined;
     }
   });

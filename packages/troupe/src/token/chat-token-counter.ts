@@ -58,8 +58,10 @@ export abstract class ChatTokenCounter extends TokenCounterBase {
       case 'thinking':
         return this.countsThinking ? ofText(block.thinking) : 0;
       case 'tool_use':
+      case 'provider_tool_use':
         return TOOL_CALL + ofText(block.name) + ofText(JSON.stringify(block.input));
-      case 'tool_result': {
+      case 'tool_result':
+      case 'provider_tool_result': {
         const { output } = block;
         if (typeof output === 'string') return MESSAGE + ofText(output);
         return output.reduce((sum, part) => sum + this.#ofBlock(part, ofText), MESSAGE);

@@ -12,7 +12,8 @@ import { ConcurrencyLimit } from './tool/concurrency-limit.ts';
 import { awaiting, inactive, toolNotFound } from './call/refusals.ts';
 import type { RegisteredTool } from './tool/registered-tool.ts';
 import { ToolCall, toToolResult, type CallToolOptions, type Offload } from './call/tool-call.ts';
-import type { ToolCallOutcome } from './call/tool-call-outcome.ts';
+import { traced } from '../tracing/instrumentation.ts';
+import { spanOutcomeOf, type ToolCallOutcome } from './call/tool-call-outcome.ts';
 import { ToolGroupTable, type ToolGroupOptions } from './tool-group-table.ts';
 import type { ToolMiddleware } from './call/tool-middleware.ts';
 import type { ToolOutput } from './tool/tool-output.ts';
@@ -273,7 +274,11 @@ export class Toolkit extends StateModule {
     const onAbandoned = (): void => void this.#shared.abandonedCalls++;
     const settings = { find, timeoutMs, maxOutputChars, offload, concurrency, middlewares, onAbandoned };
     const { authorize = this.#shared.authorize } = options;
-    return new ToolCall(settings, call, { ...options, authorize }).run();
+    return traced(
+      () => ({ type: 'tool', call, description: this.get(call.name)?.description }),
+      () => new ToolCall(settings, call, { ...options, authorize }).run(),
+      { outcomeOf: spanOutcomeOf },
+    );
   }
 
   /**

@@ -1,6 +1,7 @@
-import { getLogger } from '../config/run-config.ts';
 import { TroupeError } from '../errors.ts';
 import { redactedMessage } from '../util/redaction/redacted-text.ts';
+import { reportTracer, traced } from './instrumentation.ts';
+import type { TracedOperation } from './traced-operation.ts';
 
 /** One span of a trace, such as OpenTelemetry's `Span`. */
 export interface TraceSpan {
@@ -22,62 +23,96 @@ export interface Tracer {
   startActiveSpan<T>(name: string, options: { attributes?: SpanAttributes }, run: (span: TraceSpan) => T): T;
 }
 
+/** A failure that a result reports: a code, and one line without content of the conversation. */
+export interface SpanFailure {
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface DelegationSpanOptions<T> {
+  /** Tracer granted by the host. @default the instrumentation of the program */
+  readonly tracer: Tracer | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** The failure that a result reports, if any. */
+  readonly failureOf: (result: T) => SpanFailure | undefined;
+}
+
 const FAILED = 2;
 
-/** Marks a span as failed, with a code and one line: no stack, no part of a conversation. */
-export function failSpan(span: TraceSpan, code: string, message: string): void {
-  span.setAttribute('subagent.error', code);
-  span.setStatus({ code: FAILED, message: code });
-  span.recordException({ name: code, message });
-}
-
-/** Calls `run` inside of a span. Without a tracer, or when the tracer fails, calls `run` without a span. */
-export async function inSpan<T>(
-  tracer: Tracer | undefined,
-  name: string,
-  attributes: SpanAttributes,
-  run: (span: TraceSpan) => Promise<T>,
+/** Calls `run` inside of a span of a sub-agent, made by the granted tracer or by the instrumentation of the program. */
+export async function inDelegationSpan<T>(
+  operation: Extract<TracedOperation, { type: 'subagent' }>,
+  { tracer, signal, failureOf }: DelegationSpanOptions<T>,
+  run: () => Promise<T>,
 ): Promise<T> {
-  let running: Promise<T> | undefined;
-  quietly(() => tracer?.startActiveSpan(name, { attributes }, (span) => (running ??= traced(span, run))));
-  return (running ??= run(NO_SPAN));
+  if (tracer !== undefined) return withTracer(tracer, operation, failureOf, run);
+  return traced(() => operation, run, {
+    signal,
+    outcomeOf: (result) => {
+      const failure = failureOf(result);
+      return failure === undefined ? { status: 'ok' } : { status: 'error', error: failure };
+    },
+  });
 }
 
-async function traced<T>(given: TraceSpan, run: (span: TraceSpan) => Promise<T>): Promise<T> {
-  const span = quiet(given);
+/** When the tracer fails, `run` runs without a span. */
+async function withTracer<T>(
+  tracer: Tracer,
+  operation: Extract<TracedOperation, { type: 'subagent' }>,
+  failureOf: (result: T) => SpanFailure | undefined,
+  run: () => Promise<T>,
+): Promise<T> {
+  const { name, action, supervisor, tags } = operation;
+  const attributes: SpanAttributes = {
+    'subagent.name': name,
+    'subagent.supervisor': supervisor,
+    ...(tags.length > 0 && { 'subagent.tags': [...tags] }),
+  };
+  const spanName = action === 'register' ? 'register subagent' : `subagent ${name}`;
+  let running: Promise<T> | undefined;
+  quietly(() =>
+    tracer.startActiveSpan(
+      spanName,
+      { attributes },
+      (span) => (running ??= untilEnded(span, failureOf, run)),
+    ),
+  );
+  return (running ??= run());
+}
+
+async function untilEnded<T>(
+  span: TraceSpan,
+  failureOf: (result: T) => SpanFailure | undefined,
+  run: () => Promise<T>,
+): Promise<T> {
   try {
-    return await run(span);
+    const result = await run();
+    const failure = failureOf(result);
+    if (failure !== undefined) quietly(() => failSpan(span, failure));
+    return result;
   } catch (error) {
     const code = TroupeError.isInstance(error) ? error.code : 'exception';
-    if (code === 'tool_suspended') span.setAttribute('subagent.suspended', true);
-    else failSpan(span, code, redactedMessage(error));
+    quietly(() => {
+      if (code === 'tool_suspended') span.setAttribute('subagent.suspended', true);
+      else failSpan(span, { code, message: redactedMessage(error) });
+    });
     throw error;
   } finally {
-    span.end();
+    quietly(() => span.end());
   }
 }
 
-/** A span whose failures are logged instead of thrown. */
-function quiet(span: TraceSpan): TraceSpan {
-  return {
-    setAttribute: (key, value) => quietly(() => span.setAttribute(key, value)),
-    setStatus: (status) => quietly(() => span.setStatus(status)),
-    recordException: (exception) => quietly(() => span.recordException(exception)),
-    end: () => quietly(() => span.end()),
-  };
+/** Marks a span as failed, with a code and one line: no stack, no part of a conversation. */
+function failSpan(span: TraceSpan, { code, message }: SpanFailure): void {
+  span.setAttribute('subagent.error', code);
+  span.setStatus({ code: FAILED, message: code });
+  span.recordException({ name: code, message });
 }
 
 function quietly(trace: () => unknown): void {
   try {
     trace();
   } catch (error) {
-    getLogger().log('warn', `A tracer failed: ${redactedMessage(error)}`);
+    reportTracer(error);
   }
 }
-
-const NO_SPAN: TraceSpan = {
-  setAttribute() {},
-  setStatus() {},
-  recordException() {},
-  end() {},
-};

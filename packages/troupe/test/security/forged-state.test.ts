@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { PermissionRules } from '../../src/permission/permission-rules.ts';
 import { ReActAgent } from '../../src/react/react-agent.ts';
-import { readHead, writeHead, type Head } from '../../src/session/format/session-format.ts';
+import { readHead, writeHead, writeItem, type Head } from '../../src/session/format/session-format.ts';
 import { toSessionKey } from '../../src/session/format/session-key.ts';
 import type { SessionStore } from '../../src/session/format/session-store.ts';
 import { InMemoryStore } from '../../src/session/in-memory-session.ts';
@@ -227,6 +227,36 @@ for (const { name, hasKey, isThere, open } of PLACES) {
       await session.load(id, { agent: office.agent });
       await office.agent.call();
       expect([office.done, office.pending]).toEqual([[], ['send']]);
+      await session.close();
+    });
+
+    test.each<[string, readonly string[], JsonValue]>([
+      ['tools granted for the run', [...OPEN, 'grantedTools'], 'pay'],
+      ['rules that allow', ['agent', 'permission', 'addedRules'], { tool: '*', behavior: 'allow' }],
+    ])('a list in place of %s makes the code of the state worthless', async (_, path, item) => {
+      const { store, session } = await saved();
+      const key = await toSessionKey(id);
+      const stored = await store.readHead(key, 'current');
+      const head = readHead(stored?.text ?? '', '');
+      const [listNumber, revision] = [7, head.revision + 1];
+      await store.commit(key, {
+        base: { revision: head.revision, log: head.log },
+        revision,
+        savedAt: head.savedAt,
+        log: head.log,
+        parts: [{ listNumber, items: [writeItem(item, [])] }],
+        head: ([[from = 0, to = 0] = []]) => {
+          const ranges = [{ from, to, count: 1 }];
+          return writeHead({ ...head, revision, lists: [...head.lists, { path, listNumber, ranges }] });
+        },
+      });
+      await session.copy(id, `${id}-copy`);
+      for (const one of [id, `${id}-copy`]) {
+        const office = new Office([says('pay'), 'Done.']);
+        await session.load(one, { agent: office.agent });
+        await office.allow();
+        expect([office.done, office.pending, office.policy.rules]).toEqual([['send'], ['pay'], []]);
+      }
       await session.close();
     });
 

@@ -28,6 +28,7 @@ const BODY_KEYS = [
   'metadata',
   'service_tier',
   'container',
+  'mcp_servers',
   'inference_geo',
 ];
 
@@ -40,6 +41,7 @@ export function anthropicFaults(body: JsonObject): string[] {
   checkSampling(faults, body);
   checkPrompt(faults, body);
   checkThinking(faults, body);
+  checkServerTools(faults, body);
   return faults.list;
 }
 
@@ -126,7 +128,9 @@ function checkMessages(faults: Faults, messages: readonly unknown[]): void {
     turns.at(-1)?.blocks.push(...content.filter((block) => isJsonObject(block)));
   });
   faults.must(turns[0]?.role === 'user', 'the first message must be of the user');
-  faults.must(turns.at(-1)?.role === 'user', 'the conversation must end with a user message');
+  const end = turns.at(-1);
+  const isPausedTurn = /^(server|mcp)_tool_use$/.test(String(end?.blocks.at(-1)?.['type']));
+  faults.must(end?.role === 'user' || isPausedTurn, 'the conversation must end with a user message');
   const ids = turns.flatMap(({ blocks }) => idsIn(blocks, 'tool_use', 'id'));
   faults.unique(ids, 'ids of tool_use blocks');
   turns.forEach(({ role, blocks }, i) => {
@@ -153,7 +157,18 @@ function idsIn(blocks: readonly JsonObject[], type: string, key: string): unknow
 
 const BLOCKS: Readonly<Record<string, readonly string[]>> = {
   user: ['text', 'image', 'document', 'tool_result'],
-  assistant: ['text', 'thinking', 'redacted_thinking', 'tool_use'],
+  assistant: [
+    'text',
+    'thinking',
+    'redacted_thinking',
+    'tool_use',
+    'server_tool_use',
+    'mcp_tool_use',
+    'compaction',
+    ...'web_search web_fetch code_execution tool_search mcp advisor'
+      .split(' ')
+      .map((name) => `${name}_tool_result`),
+  ],
   tool_result: ['text', 'image', 'document'],
 };
 
@@ -163,7 +178,19 @@ function checkBlock(faults: Faults, holder: unknown, block: unknown, at: string)
   faults.must(BLOCKS[String(holder)]?.includes(type) ?? false, `${at} may not be ${type}`);
   switch (type) {
     case 'text':
-      if (faults.object(block, at, ['type', 'text'])) faults.text(block['text'], `${at}.text`);
+      if (!faults.object(block, at, ['type', 'text', ...(holder === 'assistant' ? ['citations'] : [])]))
+        return;
+      faults.text(block['text'], `${at}.text`);
+      return checkCitations(faults, block['citations'], at);
+    case 'server_tool_use':
+    case 'mcp_tool_use':
+      if (!faults.object(block, at, ['type', 'id', 'name', 'input', 'caller', 'server_name'])) return;
+      faults.text(block['id'], `${at}.id`, type === 'mcp_tool_use' ? /^mcptoolu_\w+$/ : /^srvtoolu_\w+$/);
+      faults.must(isLike(block['input'], 'object'), `${at}.input must be an object`);
+      return;
+    case 'compaction':
+      if (faults.object(block, at, ['type', 'content']))
+        faults.must(isLike(block['content'], 'string', 'null'), `${at}.content must be text`);
       return;
     case 'thinking':
       if (!faults.object(block, at, ['type', 'thinking', 'signature'])) return;
@@ -174,7 +201,7 @@ function checkBlock(faults: Faults, holder: unknown, block: unknown, at: string)
       if (faults.object(block, at, ['type', 'data'])) faults.text(block['data'], `${at}.data`);
       return;
     case 'tool_use':
-      if (!faults.object(block, at, ['type', 'id', 'name', 'input'])) return;
+      if (!faults.object(block, at, ['type', 'id', 'name', 'input', 'caller'])) return;
       faults.text(block['id'], `${at}.id`, CALL_ID);
       faults.text(block['name'], `${at}.name`, TOOL_NAME);
       faults.must(isLike(block['input'], 'object'), `${at}.input must be an object`);
@@ -189,6 +216,50 @@ function checkBlock(faults: Faults, holder: unknown, block: unknown, at: string)
       if (block['title'] !== undefined) faults.text(block['title'], `${at}.title`);
       checkSource(faults, block['source'], at, /^application\/pdf$/);
   }
+}
+
+const LOCATION = /^(web_search_result|char|page|content_block|search_result)_location$/;
+
+function checkCitations(faults: Faults, citations: unknown, at: string): void {
+  if (citations === undefined) return;
+  for (const citation of faults.items(citations, `${at}.citations`)) {
+    const { type, encrypted_index: index } = citation as JsonObject;
+    faults.text(type, `${at}.citations.type`, LOCATION);
+    if (type === 'web_search_result_location') faults.text(index, `${at}.citations.encrypted_index`);
+  }
+}
+
+/** Server calls have their result behind them; without one they must wait for tool results or be paused, at the very end. */
+function checkServerTools(faults: Faults, body: JsonObject): void {
+  const messages = faults.items(body['messages'], 'messages') as readonly JsonObject[];
+  const blocks = messages.flatMap(({ content }) => content as readonly JsonObject[]);
+  const calls = blocks.filter(({ type }) => /^(server|mcp)_tool_use$/.test(String(type)));
+  const results = blocks.filter(({ type }) => /._tool_result$/.test(String(type)));
+  const idsOf = (list: readonly JsonObject[], key: string): unknown[] => list.map((block) => block[key]);
+  faults.unique(idsOf(calls, 'id'), 'ids of server tools');
+  for (const { tool_use_id: id } of results)
+    faults.must(idsOf(calls, 'id').includes(id), `a result of server tool ${String(id)} has no call`);
+  const sources = blocks.flatMap(({ type, caller }) =>
+    type === 'tool_use' || type === 'server_tool_use'
+      ? [(caller as JsonObject | undefined)?.['tool_id']]
+      : [],
+  );
+  for (const source of sources.filter((id) => id !== undefined))
+    faults.must(idsOf(calls, 'id').includes(source), `source tool ${String(source)} not found`);
+  const last = messages.at(-1)!;
+  const isPaused = last['role'] === 'assistant';
+  const isWaiting = (last['content'] as readonly JsonObject[]).every(({ type }) => type === 'tool_result');
+  for (const { id } of calls) {
+    const isLeft = !idsOf(results, 'tool_use_id').includes(id);
+    faults.must(
+      !isLeft || isPaused || (isWaiting && sources.includes(id)),
+      `server tool ${String(id)} was found without a corresponding result`,
+    );
+    if (isLeft && !isPaused) faults.text(body['container'], 'container is required while code waits');
+  }
+  const names = ((body['tools'] ?? []) as readonly JsonObject[]).map(({ name }) => name);
+  for (const name of JSON.stringify(results).matchAll(/"tool_name":"([^"]*)"/g))
+    faults.must(names.includes(name[1]), `Tool reference '${name[1]}' not found in available tools`);
 }
 
 function checkResult(faults: Faults, result: unknown, at: string): void {
@@ -234,7 +305,10 @@ function checkTools(faults: Faults, body: JsonObject): number {
   faults.must(list.length > 0, 'tools must not be empty');
   const names = list.map((tool, i) => {
     const at = `tools[${i}]`;
-    if (!faults.object(tool, at, ['name', 'description', 'input_schema', 'cache_control'])) return '';
+    if (isJsonObject(tool) && tool['type'] !== undefined) return checkServerTool(faults, tool, at, body);
+    const own = ['name', 'description', 'input_schema', 'cache_control', 'defer_loading', 'allowed_callers'];
+    if (!faults.object(tool, at, own)) return '';
+    if (tool['defer_loading']) faults.must(!tool['cache_control'], `${at}: defer_loading can't be cached`);
     faults.text(tool['name'], `${at}.name`, TOOL_NAME);
     faults.must(isLike(tool['description'], 'undefined', 'string'), `${at}.description must be text`);
     const schema = tool['input_schema'];
@@ -245,6 +319,21 @@ function checkTools(faults: Faults, body: JsonObject): number {
   faults.unique(names, 'tool names');
   if (choice !== undefined) checkChoice(faults, choice, names, generation(body).forces);
   return marks;
+}
+
+const SERVER_TOOL =
+  /^(web_search|web_fetch|code_execution|tool_search_tool_(bm25|regex))_\d{8}$|^mcp_toolset$/;
+
+function checkServerTool(faults: Faults, tool: JsonObject, at: string, body: JsonObject): string {
+  faults.text(tool['type'], `${at}.type`, SERVER_TOOL);
+  if (tool['type'] !== 'mcp_toolset') return String(tool['name']);
+  const servers = faults.items(body['mcp_servers'], 'mcp_servers') as readonly JsonObject[];
+  const name = String(tool['mcp_server_name']);
+  faults.must(
+    servers.some((server) => server['name'] === name),
+    `${at} names no MCP server`,
+  );
+  return `mcp ${name}`;
 }
 
 function checkChoice(faults: Faults, choice: unknown, names: readonly unknown[], forces: boolean): void {

@@ -20,7 +20,17 @@ const CONFIG_KEYS = (
   'responseLogprobs logprobs responseModalities responseMimeType responseSchema responseJsonSchema ' +
   'thinkingConfig speechConfig'
 ).split(' ');
-const DATA_KEYS = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse'];
+const DATA_KEYS = [
+  'text',
+  'inlineData',
+  'fileData',
+  'functionCall',
+  'functionResponse',
+  'executableCode',
+  'codeExecutionResult',
+  'toolCall',
+  'toolResponse',
+];
 
 /** Faults of a request to a model by the rules of Gemini's `generateContent`. */
 export function geminiFaults(body: JsonObject, modelName: string): string[] {
@@ -47,13 +57,17 @@ function checkContents(faults: Faults, list: readonly unknown[], isNew: boolean)
   faults.must(contents.at(-1)?.role === 'user', 'requests ending with a model turn are not supported');
   contents.forEach(({ role, parts }, i) => {
     const at = `contents[${i}]`;
-    const calls = objectsIn(parts, 'functionCall');
-    const results = objectsIn(parts, 'functionResponse');
+    const all = objectsIn(parts, 'functionCall');
+    const isAnswered = ({ id, name }: JsonObject): boolean =>
+      objectsIn(parts, 'functionResponse').some((one) => one['id'] === id && one['name'] === name);
+    const calls = all.filter((call) => !isAnswered(call));
+    const results = role === 'user' ? objectsIn(parts, 'functionResponse') : [];
+    checkGoogleTools(faults, at, role, parts);
     if (calls.length > 0) {
       faults.must(role === 'model', `${at} has calls, but is no model’s`);
       faults.must(contents[i - 1]?.role === 'user', `${at}: a call must follow on a user’s turn`);
       checkPair(faults, at, calls, objectsIn(contents[i + 1]?.parts ?? [], 'functionResponse'), isNew);
-      const first = parts.find((part) => 'functionCall' in part);
+      const first = parts.find((part) => part['functionCall'] === calls[0]);
       faults.must(!isNew || first?.['thoughtSignature'] !== undefined, `${at}: the first call is not signed`);
     }
     if (results.length > 0) {
@@ -63,6 +77,22 @@ function checkContents(faults: Faults, list: readonly unknown[], isNew: boolean)
       faults.must(before.length > 0, `${at}: results must come right behind their calls`);
     }
   });
+}
+
+/** Calls that Google runs come with their results, in the model's turn. */
+function checkGoogleTools(faults: Faults, at: string, role: unknown, parts: readonly JsonObject[]): void {
+  for (const [call, result] of [
+    ['executableCode', 'codeExecutionResult'],
+    ['toolCall', 'toolResponse'],
+  ] as const) {
+    const [calls, results] = [objectsIn(parts, call), objectsIn(parts, result)];
+    faults.must(calls.length === results.length, `${at}: ${call} without ${result}`);
+    faults.must(calls.length === 0 || role === 'model', `${at}: ${call} is the model’s`);
+    faults.must(
+      JSON.stringify(calls.map(({ id }) => id)) === JSON.stringify(results.map(({ id }) => id)),
+      `${at}: ids of ${result}`,
+    );
+  }
 }
 
 function checkPair(
@@ -144,7 +174,8 @@ function checkSystem(faults: Faults, system: unknown): void {
 function checkTools(faults: Faults, { tools, toolConfig }: JsonObject): void {
   const names = (tools === undefined ? [] : faults.items(tools, 'tools')).flatMap((tool, i) => {
     const at = `tools[${i}]`;
-    if (!faults.object(tool, at, ['functionDeclarations', 'googleSearch', 'codeExecution', 'urlContext'])) {
+    const google = ['googleSearch', 'codeExecution', 'urlContext', 'fileSearch', 'mcpServers'];
+    if (!faults.object(tool, at, ['functionDeclarations', ...google])) {
       return [];
     }
     if (tool['functionDeclarations'] === undefined) return [];
@@ -155,8 +186,10 @@ function checkTools(faults: Faults, { tools, toolConfig }: JsonObject): void {
   faults.unique(names, 'the names of functions');
   if (toolConfig === undefined) return;
   faults.must(names.length > 0, 'toolConfig needs functions');
-  if (!faults.object(toolConfig, 'toolConfig', ['functionCallingConfig'])) return;
+  if (!faults.object(toolConfig, 'toolConfig', ['functionCallingConfig', 'includeServerSideToolInvocations']))
+    return;
   const config = toolConfig['functionCallingConfig'];
+  if (config === undefined) return;
   if (!faults.object(config, 'functionCallingConfig', ['mode', 'allowedFunctionNames'])) return;
   faults.text(config['mode'], 'functionCallingConfig.mode', /^(AUTO|ANY|NONE|VALIDATED)$/);
   const allowed = config['allowedFunctionNames'];

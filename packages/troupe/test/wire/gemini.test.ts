@@ -1,6 +1,7 @@
 import { GeminiChatModel } from '../../src/providers/gemini/gemini-chat-model.ts';
 import { geminiFaults } from './gemini-rules.ts';
 import { PNG } from './histories.ts';
+import { readOutcomes } from './replay.ts';
 import { describeWire } from './wire-suite.ts';
 
 const MODEL = 'gemini-3-flash-preview';
@@ -27,6 +28,7 @@ describeWire({
   },
   errorBody: (message) => ({ error: { code: 400, message, status: 'INVALID_ARGUMENT' } }),
   outcomes: {
+    ...readOutcomes('gemini'),
     plain: {
       content: [text('Grüß dich, 世界 👋!')],
       usage: { inputTokens: 2053, outputTokens: 31, cachedTokens: 2040, reasoningTokens: 21 },

@@ -108,7 +108,7 @@ export const STRICTNESS = {
   openrouter: {
     ...OTHER,
     bodyKeys: [...OTHER.bodyKeys, 'top_k', 'reasoning'],
-    assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_details'],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_details', 'annotations'],
   },
   mistral: {
     ...OTHER,
@@ -180,6 +180,7 @@ export const STRICTNESS = {
     ...OTHER,
     assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_content'],
     imageUrl: /^data:image\//,
+    assistantPart: 'thinking',
   },
 } as const satisfies Record<string, ChatStrictness>;
 

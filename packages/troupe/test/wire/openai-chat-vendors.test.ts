@@ -2,7 +2,7 @@ import type { ContentBlock } from '../../src/message/blocks.ts';
 import { OpenAIChatModel } from '../../src/providers/openai/openai-chat-model.ts';
 import type { ChatVendorName } from '../../src/providers/openai/vendors.ts';
 import { openAiChatFaults, STRICTNESS, type ChatStrictness } from './openai-chat-rules.ts';
-import type { Outcome } from './replay.ts';
+import { readOutcomes, type Outcome } from './replay.ts';
 import { describeWire } from './wire-suite.ts';
 
 const text = (text: string): ContentBlock => ({ type: 'text', text });
@@ -131,6 +131,7 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
       content: [thought('xai')('First, call both.'), ...calls('call_44102360', 'call_44102361')],
       usage: usage(291, 26 + 196, { cachedTokens: 290, reasoningTokens: 196 }),
     },
+    others: readOutcomes('openai-chat-xai'),
   },
   openrouter: {
     modelName: 'anthropic/claude-sonnet-4.6',
@@ -183,6 +184,7 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
       usage: usage(82, 41, { cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 7 }),
     },
     others: {
+      ...readOutcomes('openai-chat-openrouter'),
       'error-after-finish': {
         content: [text('Grüß dich!')],
         usage: usage(31, 7),
@@ -289,6 +291,7 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
       usage: usage(140, 60, { reasoningTokens: 20 }),
     },
     others: {
+      ...readOutcomes('openai-chat-groq'),
       'tool-use-failed': { content: [text('Let me')], responseId: 'chatcmpl-6b1e0f4c', error: 'bad_request' },
     },
   },
@@ -331,9 +334,15 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
   perplexity: {
     modelName: 'sonar-pro',
     responseId: 'c1f0b7de-52a1-4b93',
-    plain: { content: [text('Grüß dich 👋!')], usage: usage(6, 5) },
+    plain: {
+      content: [{ type: 'text', text: 'Grüß dich 👋!', citations: [{ url: 'https://example.org/a' }] }],
+      usage: usage(6, 5),
+    },
     tools: undefined,
-    others: { 'too-many-tokens': { content: [], error: 'context_overflow' } },
+    others: {
+      ...readOutcomes('openai-chat-perplexity'),
+      'too-many-tokens': { content: [], error: 'context_overflow' },
+    },
   },
   minimax: {
     modelName: 'MiniMax-M2.5',

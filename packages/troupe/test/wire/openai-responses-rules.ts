@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../src/util/json.ts';
 import { Faults, isLike, jsonObjectIn } from './check.ts';
+import { checkItem } from './openai-responses-items.ts';
 import { checkCharacters, checkOptions } from './openai-chat-rules.ts';
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -41,7 +42,7 @@ export function openAiResponsesFaults(body: JsonObject): string[] {
 
 function checkInput(faults: Faults, items: readonly unknown[], body: JsonObject): void {
   faults.must(items.length > 0, 'input must not be empty');
-  const open = new Set<unknown>();
+  const open = new Map<unknown, string>();
   const seen = new Set<unknown>();
   let dangling = '';
   checkPairs(faults, items as readonly JsonObject[], body);
@@ -49,13 +50,10 @@ function checkInput(faults: Faults, items: readonly unknown[], body: JsonObject)
     const at = `input[${i}]`;
     const { type = 'message', role } = item as JsonObject;
     const isAnswer = type === 'function_call_output';
-    faults.must(
-      !dangling || type === 'function_call' || role === 'assistant' || type === 'reasoning',
-      dangling,
-    );
+    faults.must(!dangling || role === 'assistant' || (type !== 'message' && !isAnswer), dangling);
     dangling = type === 'reasoning' ? `${at} is a reasoning item without what followed it` : '';
     if (type === 'message' && role !== 'assistant') {
-      faults.must(open.size === 0, `${at} comes before the outputs of ${[...open].join(', ')}`);
+      faults.must(open.size === 0, `${at} comes before the outputs of ${[...open.keys()].join(', ')}`);
     }
     if (type === 'message') checkMessage(faults, item, at);
     else if (type === 'reasoning') {
@@ -69,16 +67,17 @@ function checkInput(faults: Faults, items: readonly unknown[], body: JsonObject)
       faults.must(jsonObjectIn(item['arguments']), `${at}.arguments must be the JSON of an object`);
       faults.must(!seen.has(item['call_id']), `${at}.call_id is used again`);
       seen.add(item['call_id']);
-      open.add(item['call_id']);
+      open.set(item['call_id'], 'function_call');
     } else if (isAnswer) {
       if (!faults.object(item, at, ['type', 'call_id', 'output'])) return;
-      faults.must(open.delete(item['call_id']), `${at} answers no call that is open`);
+      faults.must(open.get(item['call_id']) === 'function_call', `${at} answers no call that is open`);
+      open.delete(item['call_id']);
       if (typeof item['output'] !== 'string')
         checkParts(faults, item['output'], `${at}.output`, 'input_text');
-    } else faults.must(false, `${at}.type is '${String(type)}'`);
+    } else faults.must(checkItem(faults, item as JsonObject, at, open), `${at}.type is '${String(type)}'`);
   });
   faults.must(dangling === '', dangling);
-  faults.must(open.size === 0, `no outputs for ${[...open].join(', ')}`);
+  faults.must(open.size === 0, `no outputs for ${[...open.keys()].join(', ')}`);
 }
 
 const PLAIN_MODELS = /^(?:ft:)?(?:gpt-[34]|chatgpt|gpt-5-chat)|non-reasoning/;
@@ -91,7 +90,8 @@ function checkPairs(faults: Faults, items: readonly JsonObject[], { model, store
   if (store !== true) return;
   items.forEach((item, i) => {
     const [before, after] = [items[i - 1], items[i + 1]];
-    if (item['id'] === undefined) return;
+    const isOptional = isReasoning(item) || isOneOf(item['type'] ?? 'message', 'message', 'function_call');
+    if (item['id'] === undefined || !isOptional) return; // items of other types always have an id
     if (isReasoning(item)) faults.must(after?.['id'] !== undefined, `input[${i}] without its following item`);
     else
       faults.must(
@@ -133,11 +133,15 @@ function checkParts(faults: Faults, parts: unknown, at: string, textType: string
   }
 }
 
+const PROVIDER_TOOL =
+  /^(web_search|file_search|code_interpreter|image_generation|mcp|shell|local_shell|apply_patch|custom)$/;
+
 function checkTools(faults: Faults, { tools, tool_choice: choice }: JsonObject): void {
   if (tools === undefined) return void faults.must(choice === undefined, 'tool_choice needs tools');
   const list = faults.items(tools, 'tools');
   faults.must(list.length > 0, 'tools must not be empty');
   const names = list.map((tool, i) => {
+    if (PROVIDER_TOOL.test(String((tool as JsonObject)['type']))) return `${i}`;
     if (!faults.object(tool, `tools[${i}]`, ['type', 'name', 'description', 'parameters', 'strict']))
       return '';
     faults.text(tool['name'], `tools[${i}].name`, NAME);

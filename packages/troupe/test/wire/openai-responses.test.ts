@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/util/json.ts';
 import { TOOLS } from './histories.ts';
 import { MODELS } from './openai-chat-rules.ts';
 import { openAiResponsesFaults } from './openai-responses-rules.ts';
-import { fetchOf, readFixtures, type SentRequest } from './replay.ts';
+import { fetchOf, readFixtures, readOutcomes, type SentRequest } from './replay.ts';
 import { describeWire } from './wire-suite.ts';
 
 const call = (id: string, name: string, input = {}) => ({ type: 'tool_use', id, name, input }) as const;
@@ -27,6 +27,7 @@ describeWire({
   },
   errorBody: (message) => ({ error: { message, type: 'invalid_request_error', param: null, code: null } }),
   outcomes: {
+    ...readOutcomes('openai-responses'),
     plain: {
       content: [text('Grüß dich, 世界 👋!')],
       usage: { inputTokens: 19, outputTokens: 10, cachedTokens: 16, reasoningTokens: 0 },

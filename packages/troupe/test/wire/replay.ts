@@ -81,6 +81,12 @@ export async function outcomeOf(model: ChatModelBase, request: ModelRequest): Pr
   };
 }
 
+/** Outcomes of recorded answers with tools of the provider, by name. Checked by hand. */
+export function readOutcomes(folder: string): Readonly<Record<string, Outcome>> {
+  const text = readFileSync(new URL(`./outcomes/${folder}.json`, import.meta.url), 'utf8');
+  return JSON.parse(text) as Readonly<Record<string, Outcome>>;
+}
+
 /** The recorded answers of a wire, by name. */
 export function readFixtures(folder: string): ReadonlyMap<string, Uint8Array> {
   const url = new URL(`./fixtures/${folder}/`, import.meta.url);

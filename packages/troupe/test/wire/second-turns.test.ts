@@ -1,4 +1,4 @@
-// The second turn of recorded answers: what goes back to the vendor that made them, field by field.
+// The second turn of recorded answers, field by field as the vendor demands.
 import { describe, expect, test } from 'vitest';
 
 import { Msg } from '../../src/message/msg.ts';

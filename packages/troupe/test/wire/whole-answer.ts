@@ -42,6 +42,11 @@ export function wholeChat(recording: Uint8Array): JsonObject {
     const delta = objectIn(choice, 'delta');
     for (const key of ['content', 'reasoning_content', 'reasoning', 'refusal'])
       append(message, key, delta[key]);
+    if (isJsonObject(delta['audio'])) {
+      const audio: Fields = { ...objectIn(message, 'audio') };
+      for (const key of ['data', 'transcript']) append(audio, key, delta['audio'][key]);
+      message['audio'] = audio;
+    }
     for (const piece of listIn(delta, 'tool_calls')) {
       const index = typeof piece['index'] === 'number' ? piece['index'] : calls.length;
       const call = (calls[index] ??= {
@@ -88,7 +93,9 @@ export function wholeMessage(recording: Uint8Array): JsonObject {
     if (event['type'] === 'content_block_start') content[index] = { ...objectIn(event, 'content_block') };
     const block = content[index];
     if (event['type'] === 'content_block_delta' && block !== undefined) {
-      for (const key of ['text', 'thinking', 'signature']) append(block, key, delta[key]);
+      for (const key of ['text', 'thinking', 'signature', 'content']) append(block, key, delta[key]);
+      if (isJsonObject(delta['citation']))
+        block['citations'] = [...listIn(block, 'citations'), delta['citation']];
       if (typeof delta['partial_json'] === 'string')
         inputs.set(block, (inputs.get(block) ?? '') + delta['partial_json']);
     }
@@ -97,7 +104,8 @@ export function wholeMessage(recording: Uint8Array): JsonObject {
     message = { ...message, stop_reason: delta['stop_reason'] ?? null, usage };
   }
   for (const [block, json] of inputs) if (json !== '') block['input'] = JSON.parse(json) as JsonValue;
-  return { ...message, content: content.filter(Boolean) };
+  const isWhole = listIn(message, 'content').length > 0; // some answers come whole in a stream too
+  return isWhole ? message : { ...message, content: content.filter(Boolean) };
 }
 
 /** Gemini: the parts of all chunks; texts are joined. */

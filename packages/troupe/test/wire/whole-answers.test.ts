@@ -6,7 +6,8 @@ import type { ModelRequest } from '../../src/model/chat-model-base.ts';
 import type { JsonObject } from '../../src/util/json.ts';
 import { TOOLS } from './histories.ts';
 import { LOOPBACK_WIRES } from './loopback-wires.ts';
-import { fetchOf, outcomeOf, toBytes, type Outcome, type SentRequest } from './replay.ts';
+import { OpenAIChatModel } from '../../src/providers/openai/index.ts';
+import { fetchOf, outcomeOf, readFixtures, toBytes, type Outcome, type SentRequest } from './replay.ts';
 import { wholeChat, wholeContent, wholeLine, wholeMessage, wholeResponse } from './whole-answer.ts';
 
 const ASK: ModelRequest = { messages: [Msg.user('Hi.')], tools: TOOLS };
@@ -22,7 +23,7 @@ const WHOLE: Readonly<Record<string, (recording: Uint8Array) => JsonObject>> = {
 
 /** Recordings whose point is their stream: broken, or in a shape that no whole answer has. */
 const STREAMS_ONLY =
-  /^(?:disconnect|error-in-stream|failed-in-stream|open-call|careless-calls|late-reasoning|malformed-call)$/;
+  /^(?:disconnect|error-in-stream|failed-in-stream|open-call|careless-calls|late-reasoning|malformed-call|image-generation)$/;
 
 describe.each(LOOPBACK_WIRES)('$name without streaming', ({ name, make, answers, contentType }) => {
   const toWhole = WHOLE[name]!;
@@ -108,4 +109,14 @@ describe.each(LOOPBACK_WIRES)('$name without streaming', ({ name, make, answers,
           ],
     );
   });
+});
+
+test('DashScope thinks in streams only', async () => {
+  const sent: SentRequest[] = [];
+  const fetch = fetchOf({ pieces: [readFixtures('openai-chat-dashscope').get('plain')!] }, sent);
+  const options = { modelName: 'qwen3-max', apiKey: KEY, stream: false, fetch } as const;
+  const model = new OpenAIChatModel({ vendor: 'dashscope', ...options });
+  for (const reasoningEffort of [undefined, 'none', 'high'] as const)
+    await model.call({ ...ASK, generation: { reasoningEffort } });
+  expect(sent.map(({ body }) => (JSON.parse(body) as JsonObject)['stream'])).toEqual([false, false, true]);
 });

@@ -11,6 +11,7 @@ import { TroupeError } from '../../errors.ts';
 import { Msg, type MsgInput } from '../../message/msg.ts';
 import type { PendingCall } from '../../message/pending-call.ts';
 import { AnswerSchema } from '../../model/structured/answer-schema.ts';
+import { traced } from '../../tracing/instrumentation.ts';
 import { abortable } from '../../util/abort.ts';
 import { startTimer } from '../../util/clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
@@ -129,7 +130,13 @@ export class A2AAgent extends AgentBase {
       this.observed.splice(0, observedCount);
     };
     try {
-      const answer = await turn.step({ kind: 'agent', name: 'a2a' }, () => this.#ask(parts, turn, delivered));
+      const answer = await turn.step({ kind: 'agent', name: 'a2a' }, () =>
+        traced(
+          () => ({ type: 'a2a', agentName: this.name }),
+          () => this.#ask(parts, turn, delivered),
+          { signal: turn.signal },
+        ),
+      );
       delivered(answer.contextId); // also when the answer was replayed
       return await this.#answer(answer, turn, schema);
     } catch (error) {

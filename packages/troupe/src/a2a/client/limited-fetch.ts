@@ -1,4 +1,5 @@
 import { messageOf } from '../../errors.ts';
+import { traceHeaders } from '../../tracing/instrumentation.ts';
 import { platformFetch, type Fetch } from '../../util/net/http.ts';
 import { A2AError } from '../protocol/a2a-error.ts';
 
@@ -63,7 +64,7 @@ async function withHeaders(
   }
   try {
     const all = new Headers(own);
-    for (const [name, value] of Object.entries(given)) all.set(name, value);
+    for (const [name, value] of Object.entries({ ...traceHeaders(), ...given })) all.set(name, value);
     return all;
   } catch {
     throw failed('they are not valid headers'); // the platform's error text contains the headers

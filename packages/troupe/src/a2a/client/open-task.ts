@@ -71,7 +71,11 @@ export class OpenTask {
     const forwarded: JsonValue[] = [];
     const answers = decisions.flatMap((decision) => {
       const call = this.calls.find(({ pending }) => pending.id === decision.id);
-      if (call === undefined) throw refused(decision.id, 'was never asked for, or has been decided already');
+      if (call === undefined)
+        throw refused(
+          decision.id,
+          'was never asked for, or has been decided already: read pendingCalls again',
+        );
       if (call.remoteId !== null) {
         forwarded.push(copyJson({ ...decision, id: call.remoteId }, 'decision'));
         return [];

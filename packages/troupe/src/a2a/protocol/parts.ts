@@ -48,6 +48,8 @@ function toPart(block: ContentBlock): Part | undefined {
     }
     case 'tool_use':
     case 'tool_result':
+    case 'provider_tool_use':
+    case 'provider_tool_result':
       return dataPart(copyJson(block, 'block'));
     case 'file':
       return mediaPart(block.type, block.source, block.filename);

@@ -3,6 +3,7 @@ import type { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/ser
 
 import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
+import { continueTrace } from '../../tracing/instrumentation.ts';
 import { whenAborted } from '../../util/abort.ts';
 import { sha256 } from '../../util/hash.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
@@ -46,7 +47,8 @@ export class A2AService {
       if (!this.#isKnown(address, request.headers.get('origin'))) return refuse(403, 'Forbidden');
       if (address?.pathname.endsWith(CARD_PATH)) return await this.#answerCard(request, address);
       if (request.method !== 'POST') return refuse(405, 'Method not allowed', { allow: 'POST' });
-      return await this.#answerRpc(request);
+      const header = (name: string): string | undefined => request.headers.get(name) ?? undefined;
+      return await continueTrace(header, () => this.#answerRpc(request));
     } catch (error) {
       getLogger().log('error', `An A2A client could not be served: ${messageOf(error)}`);
       return refuse(500, 'Internal error');

@@ -1,5 +1,10 @@
 import type { MediaBlock } from '../../formatter/prompt.ts';
-import type { ToolOutputBlock, ToolResultBlock, ToolUseBlock } from '../../message/blocks.ts';
+import type {
+  ProviderToolBlock,
+  ToolOutputBlock,
+  ToolResultBlock,
+  ToolUseBlock,
+} from '../../message/blocks.ts';
 import type { JsonValue } from '../../util/json.ts';
 import { cutToWidth, displayWidth } from './display-width.ts';
 import { oneLine } from '../../util/text.ts';
@@ -19,9 +24,12 @@ const SHOWN_LINES = 3;
 const MIN_COLUMNS = 10;
 
 /** Text of a tool call's arguments: `(city: "Lisbon")`, or a line for each one when they are long and everything is shown. */
-export function toolArgumentsText(call: ToolUseBlock, layout: BlockLayout): string {
+export function toolArgumentsText(
+  call: ToolUseBlock | Extract<ProviderToolBlock, { type: 'provider_tool_use' }>,
+  layout: BlockLayout,
+): string {
   const room = roomOf(layout) - 2;
-  const { rawInput } = call;
+  const rawInput = call.type === 'tool_use' ? call.rawInput : undefined;
   if (rawInput !== undefined) {
     return layout.isFull ? listText(linesOf(rawInput)) : `(${cutToWidth(oneLine(rawInput), room)})`;
   }
@@ -38,7 +46,7 @@ export function toolArgumentsText(call: ToolUseBlock, layout: BlockLayout): stri
 }
 
 /** Text of a tool result's output: one line, or the first lines below each other, or all of them. */
-export function toolOutputText({ output }: ToolResultBlock, layout: BlockLayout): string {
+export function toolOutputText({ output }: Pick<ToolResultBlock, 'output'>, layout: BlockLayout): string {
   const text = typeof output === 'string' ? output : output.map(partText).join('\n');
   const lines = text
     .replace(/^(?:[^\S\n]*\n)+/, '')

@@ -51,6 +51,23 @@ const numbered = (count: number): string =>
 
 afterEach(() => vi.unstubAllEnvs());
 
+test('calls and results of a provider’s tools stand on lines of their own, sources below the text', () => {
+  const by = { name: 'web_search', executedBy: 'anthropic' } as const;
+  const screen = new Screen().print(
+    'Friday',
+    { type: 'provider_tool_use', id: 's', input: { query: 'weather' }, ...by },
+    { type: 'provider_tool_result', id: 's', output: 'too_many_requests', status: 'error', ...by },
+    { type: 'text', text: 'Sunny.', citations: [{ url: 'https://a.example/', title: 'A\u001b[31m' }] },
+  );
+  expect(screen.lines).toEqual([
+    'Friday ⇒ web_search(query: "weather")',
+    'Friday ⇐ web_search (error): too_many_requests',
+    'Friday: Sunny.',
+    '  [1] A [31m <https://a.example/>',
+    '',
+  ]);
+});
+
 describe('a run with tool calls', () => {
   const model = (): ScriptedModel =>
     new ScriptedModel([

@@ -1,6 +1,13 @@
 import type { BlockChange } from '../../message/block-change.ts';
-import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../../message/blocks.ts';
-import { displayWidth } from './display-width.ts';
+import {
+  isProviderTool,
+  type ContentBlock,
+  type ProviderToolBlock,
+  type ToolResultBlock,
+  type ToolUseBlock,
+} from '../../message/blocks.ts';
+import { sourceLines, type Citation } from '../../message/citation.ts';
+import { cutToWidth, displayWidth } from './display-width.ts';
 import { LineWrapper } from './line-wrapper.ts';
 import { oneLine, withoutControls } from '../../util/text.ts';
 import { hasOutputColors, outputColumns, writeOutput } from '#platform';
@@ -99,15 +106,19 @@ export class ConsoleView {
         return this.#showLines(oneLine(`${name} starts anew: ${change.reason}`));
       case 'block_start':
       case 'audio_delta':
+      case 'image_delta':
+      case 'citations_delta':
       case 'tool_input_delta':
         return;
     }
   }
 
   #showBlock(name: string, block: ContentBlock): void {
-    if (block.type === 'text' || block.type === 'thinking') return; // shown by its deltas
+    if (block.type === 'thinking') return; // shown by its deltas
+    if (block.type === 'text') return this.#showSources(block.citations);
     if (block.type === 'tool_use') this.#showCall(name, block);
     else if (block.type === 'tool_result') this.#showResult(name, block);
+    else if (isProviderTool(block)) this.#showProviderTool(name, block);
     else this.#showLines(this.#painted(CYAN, oneLine(`${name}: `)) + mediaText(block));
   }
 
@@ -115,6 +126,27 @@ export class ConsoleView {
     const head = oneLine(`${name} → ${call.name}`);
     this.#remember(name, call);
     this.#showLines(this.#painted(CYAN, head) + toolArgumentsText(call, this.#layoutAfter(head)));
+  }
+
+  /** Shows a call or a result of a tool that the provider runs, by double arrows. */
+  #showProviderTool(name: string, block: ProviderToolBlock): void {
+    const isCall = block.type === 'provider_tool_use';
+    const head = oneLine(`${name} ${isCall ? '⇒' : '⇐'} ${block.name}`);
+    const status = isCall || block.status === 'ok' ? '' : ` (${block.status})`;
+    const layout = this.#layoutAfter(head + status);
+    const rest = isCall
+      ? toolArgumentsText(block, layout)
+      : this.#painted(DIM, toolOutputText(block, layout));
+    this.#showLines(this.#painted(CYAN, head) + this.#painted(RED, status) + rest);
+  }
+
+  /** Shows the sources of a text, each on a line below the text. */
+  #showSources(citations: readonly Citation[] = []): void {
+    if (citations.length === 0) return;
+    const { columns } = this.#layoutAfter('');
+    const lines = sourceLines(citations).map((line) => `  ${oneLine(line)}`);
+    const shown = this.#isFull ? lines : lines.map((line) => cutToWidth(line, columns));
+    this.#showLines(this.#painted(DIM, shown.join('\n')));
   }
 
   #showResult(name: string, result: ToolResultBlock): void {

@@ -1,4 +1,4 @@
-import type { BlockChange } from '../../message/block-change.ts';
+import { callOf, type BlockChange } from '../../message/block-change.ts';
 import type { ContentBlock } from '../../message/blocks.ts';
 import { DraftSnapshot, type MsgDraft } from '../../message/msg-draft.ts';
 import type { Msg } from '../../message/msg.ts';
@@ -109,8 +109,7 @@ function comparedChanges(open: OpenMsg, msg: Msg, last: boolean): readonly Block
     const at = { msgId: msg.id, index };
     let shown = open.shown[index];
     if (shown?.type !== block.type) {
-      const call = block.type === 'tool_use' ? { toolCallId: block.id, name: block.name } : {};
-      changes.push({ type: 'block_start', ...at, blockType: block.type, ...call });
+      changes.push({ type: 'block_start', ...at, blockType: block.type, ...callOf(block) });
       open.shown[index] = shown = { type: block.type, length: 0, hasEnded: false };
     }
     if (shown.hasEnded) return;
@@ -127,7 +126,8 @@ function comparedChanges(open: OpenMsg, msg: Msg, last: boolean): readonly Block
         shown.length = text.length;
         shown.text = text;
       }
-      if (isComplete) changes.push({ type: 'block_end', ...at, ...(block.providerMeta && { block }) });
+      const hasMore = block.providerMeta ?? (block.type === 'text' && block.citations);
+      if (isComplete) changes.push({ type: 'block_end', ...at, ...(hasMore && { block }) });
       shown.hasEnded = isComplete;
     } else if (last) {
       changes.push({ type: 'block_end', ...at, block });

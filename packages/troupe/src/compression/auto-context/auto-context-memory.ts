@@ -11,6 +11,8 @@ import {
 import { Msg, type MsgInput } from '../../message/msg.ts';
 import type { Tool } from '../../toolkit/tool/tool.ts';
 import { abortable } from '../../util/abort.ts';
+import { traced } from '../../tracing/instrumentation.ts';
+import type { SpanOutcome } from '../../tracing/traced-operation.ts';
 import type { ContextCompressor, CompressionTask } from '../context-compressor.ts';
 import { TokenMeter } from '../token-meter.ts';
 import { eventFromJson, type AutoContextEvent } from './auto-context-event.ts';
@@ -212,7 +214,13 @@ export class AutoContextMemory extends MemoryBase implements ContextCompressor {
       await attempt.measure();
       if (!attempt.hasTooMuch) return false;
       if (!attempt.hasTooManyTokens && this.#originals.size < this.#retryAtSize) return false;
-      await runStrategies(attempt);
+      const outcomeOf = (): SpanOutcome => ({ status: 'ok', hasChanged: attempt.changes > 0 });
+      const { signal, force } = task;
+      await traced(
+        () => ({ type: 'compression', isForced: force }),
+        () => runStrategies(attempt),
+        { signal, outcomeOf },
+      );
       if (attempt.hasTooMuch)
         this.#retryAtSize = this.#originals.size + 1 + Math.floor(this.#stores.working.size * RETRY_SHARE);
     } catch (error) {

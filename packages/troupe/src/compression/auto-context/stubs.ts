@@ -84,7 +84,7 @@ export function slotsOf(msg: Msg): readonly Slot[] {
 }
 
 /** Text of a tool result without media. */
-export function outputText({ output }: ToolResultBlock): string {
+export function outputText({ output }: Pick<ToolResultBlock, 'output'>): string {
   if (typeof output === 'string') return output;
   return output.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
 }

@@ -253,9 +253,14 @@ function pieceOf(block: ContentBlock): readonly Piece[] {
       return [{ before: '', text: block.text }];
     case 'thinking':
       return [];
+    case 'provider_tool_use':
+      return [
+        { before: `[${block.executedBy} runs ${block.name} with] `, text: JSON.stringify(block.input) },
+      ];
     case 'tool_use':
       return [{ before: `[calls ${block.name} with] `, text: argumentsOf(block) }];
     case 'tool_result':
+    case 'provider_tool_result':
       return [{ before: `[${block.name} gave, ${block.status}] `, text: outputText(block) }];
     default:
       return [{ before: `[${block.type}]`, text: '' }];

@@ -1,3 +1,4 @@
+import { traceHeaders } from '../../tracing/instrumentation.ts';
 import { platformFetch, type Fetch } from '../../util/net/http.ts';
 import { checkUrl } from '../../util/net/safe-url.ts';
 import type { SecretWords } from '../../util/redaction/secret-words.ts';
@@ -37,7 +38,7 @@ export function cappedFetch(
       if (isPublic(server)) checkUrl(url.href);
     } else {
       const given = typeof headers === 'function' ? await headers() : headers;
-      for (const [name, value] of Object.entries(given)) all.set(name, value);
+      for (const [name, value] of Object.entries({ ...traceHeaders(), ...given })) all.set(name, value);
       secrets?.remember(Object.values(given));
     }
     secrets?.remember([all.get('authorization') ?? '', ...secretsIn(init.body)]);

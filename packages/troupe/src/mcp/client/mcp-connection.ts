@@ -13,6 +13,8 @@ import { messageOf, TroupeError } from '../../errors.ts';
 import { DeadlineError, withDeadline, type UntimedWait } from '../../util/async/deadline.ts';
 import { whenAborted } from '../../util/abort.ts';
 import type { JsonObject } from '../../util/json.ts';
+import { traced, traceHeaders } from '../../tracing/instrumentation.ts';
+import type { SpanOutcome } from '../../tracing/traced-operation.ts';
 import { SecretWords } from '../../util/redaction/secret-words.ts';
 import { UntrustedSchemaCheck } from './untrusted-schema-check.ts';
 import { IMPLEMENTATION } from '../protocol/mcp-implementation.ts';
@@ -57,6 +59,8 @@ const NOT_FOUND_STATUSES: readonly number[] = [404, 405];
 const CHECK_URL = 'Check its url, and whether it runs.';
 const NOT_INSTALLED = '(There is no such program in PATH, or no such cwd.)';
 const PERHAPS_SSE = "(If the address is right, it may be an older server: try the type 'sse'.)";
+/** Failure that a server reports as the result of a tool. */
+const TOOL_ERROR = { code: 'tool_error', message: 'The tool has failed.' };
 /** Disables the timeouts of the SDK; `withDeadline` limits the time. */
 const NO_TIMEOUT = { timeout: MAX_TIMER_MS };
 
@@ -167,8 +171,10 @@ export class McpConnection {
 
   readResource(uri: string, { signal, timeoutMs = Infinity }: McpCallOptions): Promise<ReadResourceResult> {
     const request = { method: 'resources/read', params: { uri } } as const;
-    return this.#ask('resources/read', timeoutMs, signal, (signal) =>
-      this.#client.request(request, { ...NO_TIMEOUT, signal }),
+    return this.#traced('resources/read', undefined, signal, () =>
+      this.#ask('resources/read', timeoutMs, signal, (signal) =>
+        this.#client.request(withTrace(request), { ...NO_TIMEOUT, signal }),
+      ),
     );
   }
 
@@ -178,8 +184,10 @@ export class McpConnection {
     { signal, timeoutMs = Infinity }: McpCallOptions,
   ): Promise<GetPromptResult> {
     const request = { method: 'prompts/get', params: { name, arguments: { ...args } } } as const;
-    return this.#ask('prompts/get', timeoutMs, signal, (signal) =>
-      this.#client.request(request, { ...NO_TIMEOUT, signal }),
+    return this.#traced('prompts/get', name, signal, () =>
+      this.#ask('prompts/get', timeoutMs, signal, (signal) =>
+        this.#client.request(withTrace(request), { ...NO_TIMEOUT, signal }),
+      ),
     );
   }
 
@@ -193,7 +201,7 @@ export class McpConnection {
   ): Promise<readonly T[]> {
     const { name, connectTimeoutMs } = this.#setup;
     if (this.#client.getServerCapabilities()?.[capability] === undefined) return [];
-    return this.#ask(`${what}/list`, connectTimeoutMs, signal, async (signal) => {
+    const read = async (signal: AbortSignal): Promise<readonly T[]> => {
       const all: T[] = [];
       let params: { cursor?: string } = {};
       for (let page = 0; page < MAX_PAGES; page++) {
@@ -207,7 +215,10 @@ export class McpConnection {
         params = { cursor };
       }
       throw failed(`The list of the ${what} of ${name} has more than ${MAX_PAGES} pages.`);
-    });
+    };
+    return this.#traced(`${what}/list`, undefined, signal, () =>
+      this.#ask(`${what}/list`, connectTimeoutMs, signal, read),
+    );
   }
 
   async callTool(
@@ -215,18 +226,21 @@ export class McpConnection {
     input: JsonObject,
     { signal, timeoutMs = Infinity, onProgress, onQuestion }: McpCallOptions,
   ): Promise<CallToolResult> {
-    return this.#ask(`the tool call '${tool.name}'`, timeoutMs, signal, (signal, untimed) =>
+    const ask = (signal: AbortSignal, untimed: UntimedWait): Promise<CallToolResult> =>
       this.#requests.run({ onQuestion, untimed }, () =>
-        this.#client.callTool(
-          { name: tool.name, arguments: { ...input } },
-          {
-            ...NO_TIMEOUT,
-            signal,
-            toolDefinition: tool,
-            ...(onProgress && { onprogress: (progress) => onProgress(progressText(progress)) }),
-          },
-        ),
-      ),
+        this.#client.callTool(withTraceMeta({ name: tool.name, arguments: { ...input } }), {
+          ...NO_TIMEOUT,
+          signal,
+          toolDefinition: tool,
+          ...(onProgress && { onprogress: (progress) => onProgress(progressText(progress)) }),
+        }),
+      );
+    return this.#traced(
+      'tools/call',
+      tool.name,
+      signal,
+      () => this.#ask(`the tool call '${tool.name}'`, timeoutMs, signal, ask),
+      ({ isError = false }) => (isError ? { status: 'error', error: TOOL_ERROR } : { status: 'ok' }),
     );
   }
 
@@ -263,6 +277,25 @@ export class McpConnection {
     this.#isStarted = true;
     void this.#client.autoOpenedSubscription?.closed.then((why) => {
       if (why !== 'local') this.#hasLostNotifications = true;
+    });
+  }
+
+  /** Runs a request as a span. */
+  #traced<T>(
+    method: string,
+    target: string | undefined,
+    signal: AbortSignal | undefined,
+    body: () => Promise<T>,
+    outcomeOf?: (result: T) => SpanOutcome,
+  ): Promise<T> {
+    const {
+      name: server,
+      server: { type },
+    } = this.#setup;
+    const transport = type === 'stdio' ? 'stdio' : 'http';
+    return traced(() => ({ type: 'mcp', side: 'client', method, target, server, transport }), body, {
+      signal,
+      outcomeOf,
     });
   }
 
@@ -306,6 +339,16 @@ export class McpConnection {
     const advice = adviceOn(error, this.#setup.server.type);
     return failed(`${name} failed at ${what}: ${this.#secrets.hide(messageOf(error))}${advice}`, cause);
   }
+}
+
+/** Adds the trace to the parameters of a request, as the protocol has it. */
+function withTraceMeta<Params extends object>(params: Params): Params {
+  const headers = traceHeaders();
+  return headers['traceparent'] === undefined ? params : { ...params, _meta: { ...headers } };
+}
+
+function withTrace<Request extends { readonly params: object }>(request: Request): Request {
+  return { ...request, params: withTraceMeta(request.params) };
 }
 
 /** An empty page if the server does not know the request, such as one with templates of resources only. */

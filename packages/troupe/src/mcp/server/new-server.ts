@@ -9,7 +9,10 @@ import type {
 
 import type { ToolSchema } from '../../model/chat-model-base.ts';
 import { isLiveSchema } from '../../toolkit/tool/registered-tool.ts';
+import type { ToolCallResult } from '../../toolkit/tool/tool.ts';
 import type { Toolkit } from '../../toolkit/toolkit.ts';
+import { continueTrace, traced } from '../../tracing/instrumentation.ts';
+import type { TracedOperation } from '../../tracing/traced-operation.ts';
 import { newId } from '../../util/ids.ts';
 import { copyJsonObject } from '../../util/json.ts';
 import { toJsonSchema } from '../../util/schema.ts';
@@ -118,20 +121,49 @@ function featuresOf({ server }: McpServer, { mcpReq }: ServerContext): McpClient
   return server.getClientCapabilities() ?? {};
 }
 
+interface ToolCallParams {
+  readonly name: string;
+  readonly arguments?: unknown;
+  readonly _meta?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Runs a tool call as a span of the client's trace. */
 async function callTool(
   toolkit: Toolkit,
-  params: { readonly name: string; readonly arguments?: unknown },
+  params: ToolCallParams,
   parts: Omit<RequestParts, 'progress'>,
 ): Promise<CallToolResult> {
   const input = copyJsonObject(params.arguments ?? {}, 'arguments');
   const call = { type: 'tool_use', id: newId('call_'), name: params.name, input } as const;
   const progress = new ProgressSender(parts.client);
-  const result = await toolkit.callToolFunction(call, {
-    signal: parts.client.signal,
-    onChunk: (snapshot) => progress.sendSnapshot(snapshot),
-    context: new McpToolRequest({ ...parts, progress }),
-  });
+  const { signal } = parts.client;
+  const run = (): Promise<ToolCallResult> =>
+    toolkit.callToolFunction(call, {
+      signal,
+      onChunk: (snapshot) => progress.sendSnapshot(snapshot),
+      context: new McpToolRequest({ ...parts, progress }),
+    });
+  const result = await continueTrace(
+    (header) => textIn(params._meta, header),
+    () => traced(() => operationOf(params), run, { signal, outcomeOf: ({ status }) => ({ status }) }),
+  );
   return toMcpResult(result);
+}
+
+function operationOf({ name: target }: ToolCallParams): TracedOperation {
+  return {
+    type: 'mcp',
+    side: 'server',
+    method: 'tools/call',
+    target,
+    server: undefined,
+    transport: undefined,
+  };
+}
+
+function textIn(meta: Readonly<Record<string, unknown>> | undefined, key: string): string | undefined {
+  const text = meta !== undefined && Object.hasOwn(meta, key) ? meta[key] : undefined;
+  return typeof text === 'string' ? text : undefined;
 }
 
 function toDefinition(toolkit: Toolkit, { name, description, parameters }: ToolSchema): ToolDefinition {

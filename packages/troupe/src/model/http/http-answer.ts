@@ -141,7 +141,7 @@ export class HttpAnswer {
     return responseError({ origin: this.#origin, body });
   }
 
-  /** Error for a response that ended too early, or that holds no answer. */
+  /** Error for a response with an early end, or without an answer. */
   #incomplete(): Error {
     const text = withoutSecrets(this.#sample, this.#secrets);
     const isForeign = !this.#hasEvents && /\S/.test(text);

@@ -1,7 +1,7 @@
 import { abortable } from '../../util/abort.ts';
 import { mergeHeaders } from './headers.ts';
 
-/** A value, or a function that is asked for it before each request, such as for a token that expires. */
+/** A value, or a function that returns the value before each request, such as a fresh token. */
 export type AskedFor<T> = T | ((options: { readonly signal: AbortSignal }) => T | Promise<T>);
 
 /** Settings of HTTP requests, for a model or for one model call. */

@@ -2,6 +2,7 @@ import { TroupeError } from '../../errors.ts';
 import type { FormatterBase } from '../../formatter/formatter-base.ts';
 import type { MediaLoader } from '../../formatter/media-loader.ts';
 import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
+import type { ContentBlock } from '../../message/blocks.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import type { Pricing } from '../../message/usage.ts';
 import { monotonic } from '../../util/clock.ts';
@@ -22,7 +23,7 @@ import { withOrigin } from '../model-error.ts';
 import { PromptMaker } from '../prompt-maker.ts';
 import { checkToolChoice } from '../tool-choice.ts';
 import { checkDeadlines, type Deadlines } from './deadlines.ts';
-import { TextAnswerFraming } from './answer-framing.ts';
+import { TextAnswerFraming, type AnswerFraming } from './answer-framing.ts';
 import { HttpAnswer } from './http-answer.ts';
 import { secretsInQuery } from './headers.ts';
 import { settleHttp, type HttpCallOptions, type HttpSettings } from './http-call-options.ts';
@@ -64,6 +65,8 @@ export interface WireCall {
   readonly body: string;
   /** Secrets to remove from errors, besides those in the settings. */
   readonly secrets?: readonly string[] | undefined;
+  /** Splits the answer into events. @default by the format of the model's event stream */
+  readonly newFraming?: (() => AnswerFraming) | undefined;
 }
 
 /** Converts the events of one response to deltas. */
@@ -117,18 +120,28 @@ export abstract class HttpChatModel extends ChatModelBase {
       formatter,
       media,
       takesUrl: (block) => this.takesUrl(block),
+      takesBack: (block) => this.takesBack(block),
       onRepair,
     });
   }
 
   /** Converts a prompt to the provider's HTTP request. */
-  protected abstract toCall(prompt: Prompt, request: WireRequest): WireCall | Promise<WireCall>;
+  protected abstract toCall(
+    prompt: Prompt,
+    request: WireRequest,
+    signal: AbortSignal,
+  ): WireCall | Promise<WireCall>;
 
   /** @param toError makes the error for an event that reports a failure */
   protected abstract newDecoder(request: WireRequest, toError: (data: JsonObject) => Error): WireDecoder;
 
   /** Tells whether the provider downloads a medium by URL itself. */
   protected takesUrl(_block: MediaBlock): boolean {
+    return false;
+  }
+
+  /** Tells whether the provider takes back a call of its own tools, its result, or citations, as they are. */
+  protected takesBack(_block: ContentBlock): boolean {
     return false;
   }
 
@@ -154,12 +167,12 @@ export abstract class HttpChatModel extends ChatModelBase {
     try {
       const settings = await settleHttp(this.#options, request.http, signal);
       const wireRequest = { ...request, generation, settings };
-      const call = await this.toCall(prompt, wireRequest);
+      const call = await this.toCall(prompt, wireRequest, signal);
       const answer = new HttpAnswer({
         call,
         origin: { ...origin, host: new URL(call.url).host },
         secrets: [...secretsIn(settings), ...(call.secrets ?? []), ...secretsInQuery(call.url)],
-        framing: new TextAnswerFraming(this.framing),
+        framing: call.newFraming?.() ?? new TextAnswerFraming(this.framing),
         newDecoder: (toError) => this.newDecoder(wireRequest, toError),
       });
       for await (const delta of answer.read({ fetch, deadlines }, signal))

@@ -35,6 +35,8 @@ const BAD_KEY =
 const NO_CREDIT =
   /insufficient[_ ](quota|balance|credits?)|exceeded your current quota|billing|arrear|credit balance is too low|^1113\b|余额不足/i;
 const REJECTED = /invalid_(request|argument|image)|image_parse_error|bad_request|not_found|unsupported/i;
+/** Advice with which Bedrock rejects too many tokens in a minute or a day. */
+const WAIT = /please wait|per (?:minute|day)/i;
 const TOO_FAST = /rate[_ -]?limit|too many requests|resource_exhausted|throttl/i;
 
 /** Classifies a failure by status and error text. */
@@ -44,7 +46,8 @@ export function kindOf(status: number | undefined, { code, message }: ProviderMe
   if (status === 402) return 'rate_limit';
   if (status === 408) return 'timeout';
   if (status === 413) return 'context_overflow';
-  if (status === 429) return TOO_LONG.test(said) ? 'context_overflow' : 'rate_limit';
+  if (status === 424) return 'overloaded'; // a model of Bedrock failed
+  if (status === 429) return TOO_LONG.test(said) && !WAIT.test(said) ? 'context_overflow' : 'rate_limit';
   if (status !== undefined && status >= 500) return 'overloaded';
   if (TOO_LONG.test(said)) return 'context_overflow';
   if (FILTERED.test(said)) return 'content_filter';

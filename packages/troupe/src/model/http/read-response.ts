@@ -28,10 +28,16 @@ export interface HttpCall {
 const MAX_ERROR_BYTES = 16_384;
 /** Abort reason after the response was read. Created once, because creating an error is slow. */
 const OVER = new Error('The answer was read.');
-const REQUEST_ID_HEADERS = ['x-request-id', 'request-id', 'x-goog-request-id', 'apim-request-id'];
+const REQUEST_ID_HEADERS = [
+  'x-request-id',
+  'request-id',
+  'x-goog-request-id',
+  'apim-request-id',
+  'x-amzn-requestid',
+];
 
 /** The whole text of a response. @throws ModelError, or the signal's reason */
-export async function readText(call: HttpCall, signal: AbortSignal | undefined): Promise<string> {
+export async function readWholeText(call: HttpCall, signal: AbortSignal | undefined): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const bytes of readResponse(call, signal)) text += decoder.decode(bytes, { stream: true });

@@ -31,8 +31,10 @@ function ofBlock(block: ContentBlock): number {
     case 'thinking':
       return ofText(block.thinking);
     case 'tool_use':
+    case 'provider_tool_use':
       return ofText(block.name + JSON.stringify(block.input));
     case 'tool_result':
+    case 'provider_tool_result':
       if (typeof block.output === 'string') return ofText(block.output);
       return block.output.reduce((sum, part) => sum + ofBlock(part), 0);
     case 'image':

@@ -406,3 +406,19 @@ test('an answer from a cache says who gave it', async () => {
   const answers = [await model.call(request), await model.call(request)];
   expect(answers.map(({ answeredBy }) => answeredBy)).toEqual([{ model: 'b' }, { model: 'b' }]);
 });
+
+test('a key of one call goes to the host of the first model only', async () => {
+  class Hosted extends ScriptedModel {
+    constructor(
+      override readonly host: string,
+      turn: string | ScriptedTurn,
+    ) {
+      super([turn], host);
+    }
+  }
+  const failure = failing({ kind: 'overloaded' });
+  const all = [new Hosted('a.test', failure), new Hosted('a.test', failure), new Hosted('b.test', 'hello')];
+  const http = { apiKey: 'sk-of-a', headers: { 'x-own': '1' }, baseUrl: 'https://a.test', stream: false };
+  await new FallbackModel(all).call({ ...request, http });
+  expect(all.map((model) => model.requests[0]?.http)).toEqual([http, http, { stream: false }]);
+});

@@ -59,6 +59,8 @@ const FORCING = ['never', 'without_thinking', 'always'] as const;
  * ```
  */
 export class FallbackModel extends ChatModelBase {
+  static override readonly isTraced: boolean = false;
+
   override readonly capabilities: ModelCapabilities;
   override readonly generation: GenerationOptions;
   override readonly vendorName: string | undefined;
@@ -96,7 +98,10 @@ export class FallbackModel extends ChatModelBase {
       let hasPassed = false;
       let failure: unknown;
       try {
-        for await (const delta of model.stream(request, { ...options, signal: attempt.signal })) {
+        for await (const delta of model.stream(this.#for(model, request), {
+          ...options,
+          signal: attempt.signal,
+        })) {
           if (!hasPassed && index > 0) yield { type: 'answered_by', ...answeredBy(model) };
           hasPassed = true;
           yield delta;
@@ -114,6 +119,16 @@ export class FallbackModel extends ChatModelBase {
       const reason = this.#report({ from: model, to: next, error: failure });
       if (hasPassed) yield { type: 'reset', reason };
     }
+  }
+
+  /**
+   * Request for one of the models. The settings of HTTP are meant for the first model: a model of another host
+   * gets neither its key nor its address.
+   */
+  #for(model: ChatModelBase, request: ModelRequest): ModelRequest {
+    const isFirst = model === this.models[0] || (model.host !== undefined && model.host === this.host);
+    if (isFirst || request.http === undefined) return request;
+    return { ...request, http: { stream: request.http.stream } };
   }
 
   /** Reports a fallback. Returns its description in one line. */

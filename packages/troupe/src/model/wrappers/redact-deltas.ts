@@ -76,7 +76,10 @@ class Texts {
         this.#inputs.delete(delta.index);
         return;
       case 'audio':
+        if (delta.index === undefined) this.#text = undefined;
+        return;
       case 'block':
+      case 'partial_image':
         this.#text = undefined;
         return;
       case 'reset':
@@ -88,6 +91,8 @@ class Texts {
       case 'finish':
       case 'response_id':
       case 'answered_by':
+      case 'citations':
+      case 'provider_meta':
         return;
     }
   }

@@ -80,10 +80,13 @@ const DELTA_TYPES: Readonly<Record<ModelDelta['type'], true>> = {
   tool_input: true,
   tool_use_end: true,
   audio: true,
+  citations: true,
+  partial_image: true,
   block: true,
   usage: true,
   finish: true,
   response_id: true,
+  provider_meta: true,
   answered_by: true,
   reset: true,
 };

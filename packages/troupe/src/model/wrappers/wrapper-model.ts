@@ -19,6 +19,8 @@ export interface RelayOptions extends ModelCallOptions {
  * `relay`, which never runs for a request that is already aborted. Folder `model/wrappers`: start here.
  */
 export abstract class WrapperModel extends ChatModelBase {
+  static override readonly isTraced: boolean = false;
+
   override readonly capabilities: ModelCapabilities;
   override readonly generation: GenerationOptions;
   override readonly vendorName: string | undefined;

@@ -1,4 +1,4 @@
-import { isPathOfLaterRun } from '../runs-later.ts';
+import { isPathOfLaterRun } from './runs-later.ts';
 import { isInside, isWholeTree, riskOf } from './risky-paths.ts';
 import { commandName, type FoundCommand } from './find-commands.ts';
 import { editedBy, isPure, isReadOnly } from './known-commands.ts';

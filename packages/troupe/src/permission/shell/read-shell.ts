@@ -252,7 +252,7 @@ export function readShell(text: string, depth = 0): ShellScript {
 
   function redirect(operator: string, found: ShellCommand): void {
     const op = operator.replace(/^\d+/, '');
-    if (op.startsWith('<')) firstFed = 0; // behind a bracket, it is the input of all commands in there
+    if (op.startsWith('<')) firstFed = 0; // a redirection after a closing bracket feeds all commands in the brackets
     skipBlanks();
     if (op.endsWith('&') && DASHED.test(text.slice(at, at + 2)))
       fail('it has a redirection that shells read differently');

@@ -34,7 +34,10 @@ import {
  * Options of `AiSdkModel`. `generation.extra` holds options by provider, such as `{ openai: { store: false }
  * }`: the AI SDK's `providerOptions`.
  */
-export type AiSdkModelOptions = Omit<HttpModelOptions, 'modelName' | 'apiKey' | 'baseUrl' | 'fetch'>;
+export type AiSdkModelOptions = Omit<
+  HttpModelOptions,
+  'modelName' | 'apiKey' | 'baseUrl' | 'query' | 'fetch'
+>;
 
 /**
  * Capabilities of known providers, by the beginning of the provider name. Other providers are assumed to
@@ -112,11 +115,9 @@ export class AiSdkModel extends ChatModelBase {
     checkToolChoice(request);
     const startedAt = monotonic();
     const { deadlines = {}, pricing } = this.#options;
-    const { headers } = await settleHttp(
-      { headers: this.#options.headers },
-      { headers: request.http?.headers },
-      signal,
-    );
+    const { headers: ofCall, stream } = request.http ?? {};
+    const own = { headers: this.#options.headers, stream: this.#options.stream };
+    const { headers, isStreamed } = await settleHttp(own, { headers: ofCall, stream }, signal);
     this.#supportedUrls = (await Promise.resolve(this.#model.supportedUrls).catch(() => undefined)) ?? {};
     const prompt = await this.#prompts.make(request, signal);
     const options = {
@@ -126,7 +127,8 @@ export class AiSdkModel extends ChatModelBase {
     };
     const { provider, version } = this.#target;
     const decoder = new PartDecoder(provider, version, { vendor: provider, model: this.modelName });
-    const call = { model: this.#model, options, deadlines, isOver: () => decoder.isComplete };
+    const isOver = (): boolean => decoder.isComplete;
+    const call = { model: this.#model, options, deadlines, isStreamed, isOver };
     for await (const part of readParts(call, signal)) {
       for (const delta of decoder.read(part)) yield addCost(delta, startedAt, pricing);
     }

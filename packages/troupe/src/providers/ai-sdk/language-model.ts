@@ -10,6 +10,8 @@ export interface AiSdkLanguageModel {
   /** URLs that the provider fetches, by media type. */
   readonly supportedUrls?: SupportedUrls | PromiseLike<SupportedUrls>;
   doStream(options: AiSdkCallOptions): PromiseLike<{ readonly stream: AiSdkStream }>;
+  /** Needed for `stream: false`. */
+  doGenerate?(options: AiSdkCallOptions): PromiseLike<object>;
 }
 
 export const SPEC_VERSIONS = ['v2', 'v3', 'v4'] as const;

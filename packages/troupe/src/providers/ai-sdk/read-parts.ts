@@ -2,12 +2,16 @@ import { DeadlineWatch, type Deadlines } from '../../model/http/deadlines.ts';
 import { abortable, whenAborted } from '../../util/abort.ts';
 import { watchConnection } from '#platform';
 import { toModelError } from './ai-sdk-error.ts';
+import { isJsonObject } from '../../util/json.ts';
+import { readerOf, wholeParts } from './whole-parts.ts';
 import type { AiSdkCallOptions, AiSdkLanguageModel, AiSdkReader } from './language-model.ts';
 
 export interface PartsCall {
   readonly model: AiSdkLanguageModel;
   readonly options: AiSdkCallOptions;
   readonly deadlines: Deadlines;
+  /** Whether the answer is requested as a stream. */
+  readonly isStreamed: boolean;
   /** Whether the answer is over, though its stream may not have ended yet. */
   readonly isOver: () => boolean;
 }
@@ -19,7 +23,7 @@ export interface PartsCall {
  * @throws ModelError, or the abort reason of the signal.
  */
 export async function* readParts(
-  { model, options, deadlines, isOver }: PartsCall,
+  { model, options, deadlines, isStreamed, isOver }: PartsCall,
   signal: AbortSignal,
 ): AsyncGenerator<unknown, void, void> {
   signal.throwIfAborted();
@@ -33,7 +37,7 @@ export async function* readParts(
     const opening = watchConnection(
       undefined,
       () => watch.connected(),
-      () => open(model, { ...options, abortSignal: controller.signal }),
+      () => open(model, { ...options, abortSignal: controller.signal }, isStreamed),
     );
     whenAborted(controller.signal, () => void opening.then(cancel, () => {}));
     const reader = await abortable(opening, controller.signal);
@@ -58,7 +62,15 @@ export async function* readParts(
   }
 }
 
-async function open(model: AiSdkLanguageModel, options: AiSdkCallOptions): Promise<AiSdkReader> {
+async function open(
+  model: AiSdkLanguageModel,
+  options: AiSdkCallOptions,
+  isStreamed: boolean,
+): Promise<AiSdkReader> {
+  if (!isStreamed && model.doGenerate !== undefined) {
+    const answer = await model.doGenerate(options);
+    return readerOf(isJsonObject(answer) ? wholeParts(answer) : []);
+  }
   const { stream } = await model.doStream(options);
   return stream.getReader();
 }

@@ -109,6 +109,9 @@ function toAssistantParts(block: AssistantItem['content'][number], target: Promp
       const call = { type: 'tool-call', toolCallId: block.id, toolName: block.name, input: block.input };
       return [{ ...call, ...optionsFrom(metadataOf(providerMeta, provider)) }];
     }
+    case 'provider_tool_use':
+    case 'provider_tool_result':
+      return []; // the prompt has them as text
     default: {
       const metadata = metadataOf(providerMeta, provider);
       if (metadata === undefined || block.source.type === 'url') return [];

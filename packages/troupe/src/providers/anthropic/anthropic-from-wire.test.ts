@@ -69,7 +69,6 @@ test.each([
   ['max_tokens', 'length'],
   ['model_context_window_exceeded', 'length'],
   ['refusal', 'refusal'],
-  ['pause_turn', 'other'],
   ['toString', 'other'],
 ])('%s is %s', (said, reason) => {
   expect(read(end(said))).toEqual({
@@ -77,6 +76,13 @@ test.each([
     isComplete: true,
     isOver: false,
   });
+});
+
+test('a paused turn says so, for the model to continue it', () => {
+  expect(read(end('pause_turn')).deltas).toEqual([
+    { type: 'provider_meta', providerMeta: { anthropic: { stop_reason: 'pause_turn' } } },
+    { type: 'finish', reason: 'other' },
+  ]);
 });
 
 test('an answer with calls that says that it simply ended, ended with calls', () => {
@@ -106,11 +112,11 @@ test('unknown events are left out', () => {
       { type: 'news', index: 0 },
       {},
       delta(7, { type: 'text_delta', text: 'from nowhere' }),
-      start(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: { q: 1 } }),
+      start(0, { type: 'hologram', id: 's', name: 'web_search', input: { q: 1 } }),
       json(0, '{"q": 2}'),
       stop(0),
       start(1, { type: 'text', text: 'A' }),
-      delta(1, { type: 'citations_delta', citation: { cited_text: 'B' } }),
+      delta(1, { type: 'music_delta', music: { cited_text: 'B' } }),
       delta(1, { type: 'text_delta', text: 'C' }),
       stop(1),
       { type: 'content_block_stop' },

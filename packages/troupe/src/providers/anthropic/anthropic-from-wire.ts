@@ -1,7 +1,17 @@
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
+import { objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import { usageSoFar } from './anthropic-usage.ts';
+import { CitedText } from './tools/cited-text.ts';
+import {
+  ANTHROPIC_KEY,
+  isServerCall,
+  isServerResult,
+  toCompaction,
+  toServerResult,
+} from './tools/server-tools.ts';
 
 const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['end_turn', 'stop'],
@@ -19,14 +29,24 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
  */
 const REGULAR: readonly string[] = ['end_turn', 'stop_sequence', 'tool_use', 'pause_turn'];
 
+/** Reason of a turn that Claude wants to continue. */
+const PAUSE = 'pause_turn';
+
+/** Fields of a message and of its usage that say something about the answer as a whole. */
+const ANSWER_FIELDS = ['stop_sequence', 'stop_details', 'container', 'context_management'];
+const USAGE_FIELDS = ['service_tier', 'inference_geo', 'server_tool_use', 'iterations'];
+
 /**
- * Decodes the events of an answer; ignores unknown events and blocks. A tool call is complete when its block
- * was closed and either another block follows or the answer ends regularly.
+ * Decodes the events of an answer; ignores unknown events. A call is complete when its block was closed and either
+ * another block follows or the answer ends regularly. An answer may also come whole, with its start.
  */
 export class AnthropicDecoder implements WireDecoder {
   readonly #open = new Map<number, OpenBlock>();
-  #closedCalls: number[] = [];
-  #hasCalls = false;
+  readonly #text = new CitedText();
+  /** Names of server tools by the id of their call. */
+  readonly #serverTools = new Map<string, string>();
+  #closedCalls: OpenBlock[] = [];
+  #hasToolCalls = false;
   #hasId = false;
   #usage: Usage | undefined;
   #reason: string | undefined;
@@ -42,105 +62,147 @@ export class AnthropicDecoder implements WireDecoder {
 
   *read(event: JsonObject): Generator<ModelDelta, void, void> {
     const index = typeof event['index'] === 'number' ? event['index'] : 0;
-    switch (textIn(event, 'type')) {
+    switch (stringOf(event['type'])) {
       case 'message_start':
-        return yield* this.#start(objectIn(event, 'message'));
+        return yield* this.#start(objectOf(event['message']));
       case 'content_block_start':
-        return yield* this.#startBlock(index, objectIn(event, 'content_block'));
+        return yield* this.#startBlock(index, objectOf(event['content_block']));
       case 'content_block_delta':
-        return yield* this.#delta(index, objectIn(event, 'delta'));
+        return yield* this.#delta(index, objectOf(event['delta']));
       case 'content_block_stop':
         return yield* this.#endBlock(index);
       case 'message_delta':
-        this.#reason = textIn(objectIn(event, 'delta'), 'stop_reason') || this.#reason;
-        return yield* this.#count(event['usage']);
+        return yield* this.#about({ ...event, ...objectOf(event['delta']) });
       case 'message_stop':
         this.#isOver = true;
     }
   }
 
   *readWhole(message: JsonObject): Generator<ModelDelta, void, void> {
-    const { content, stop_reason: reason = null, usage = null } = message;
     yield* this.read({ type: 'message_start', message });
-    for (const [index, block] of (Array.isArray(content)
-      ? (content as readonly JsonValue[])
-      : []
-    ).entries()) {
-      yield* this.read({ type: 'content_block_start', index, content_block: block });
-      yield* this.read({ type: 'content_block_stop', index });
-    }
-    yield* this.read({ type: 'message_delta', delta: { stop_reason: reason }, usage });
   }
 
   *end(): Generator<ModelDelta, void, void> {
+    yield* this.#text.end();
     const stopReason = this.#reason ?? '';
     if (REGULAR.includes(stopReason)) yield* this.#endCalls();
     const reason = REASONS.get(stopReason) ?? 'other';
-    yield { type: 'finish', reason: reason === 'stop' && this.#hasCalls ? 'tool_calls' : reason };
+    yield { type: 'finish', reason: reason === 'stop' && this.#hasToolCalls ? 'tool_calls' : reason };
   }
 
   *#start(message: JsonObject): Generator<ModelDelta, void, void> {
-    const id = textIn(message, 'id');
+    const id = stringOf(message['id']);
     if (id !== '' && !this.#hasId) {
       this.#hasId = true;
       yield { type: 'response_id', id };
     }
+    for (const [index, block] of objectsOf(message['content']).entries()) {
+      yield* this.#startBlock(index, block);
+      yield* this.#endBlock(index);
+    }
+    yield* this.#about(message);
+  }
+
+  /** Reads the data about the answer as a whole: stop reason, counts, and more. */
+  *#about(message: JsonObject): Generator<ModelDelta, void, void> {
+    const usage = objectOf(message['usage']);
+    this.#reason = stringOf(message['stop_reason']) || this.#reason;
+    const said = {
+      ...(message['stop_reason'] === PAUSE && { stop_reason: PAUSE }),
+      ...known(message, ANSWER_FIELDS),
+      ...known(usage, USAGE_FIELDS),
+    };
+    if (Object.keys(said).length > 0)
+      yield { type: 'provider_meta', providerMeta: { [ANTHROPIC_KEY]: said } };
     yield* this.#count(message['usage']);
   }
 
   *#startBlock(index: number, start: JsonObject): Generator<ModelDelta, void, void> {
     yield* this.#endCalls(); // more content follows, so these tool calls were not cut off
-    const block: OpenBlock = { type: textIn(start, 'type'), hasThinking: false, signature: '' };
-    this.#open.set(index, block);
-    if (block.type === 'tool_use') {
-      const id = textIn(start, 'id');
-      yield { type: 'tool_use_start', index, ...(id !== '' && { id }), name: textIn(start, 'name') };
-      const input = objectIn(start, 'input'); // mostly empty: the input follows in pieces
-      if (Object.keys(input).length > 0) yield { type: 'tool_input', index, json: JSON.stringify(input) };
-    } else if (block.type === 'redacted_thinking') {
-      yield wholeThinking({ redactedData: textIn(start, 'data') });
-    } else yield* this.#delta(index, start);
+    const type = stringOf(start['type']);
+    if (type !== 'text') yield* this.#text.end();
+    this.#open.set(index, { index, type, start, hasThinking: false, signature: '', content: '' });
+    if (type === 'tool_use' || isServerCall(type)) return yield* this.#startCall(index, start);
+    if (type === 'redacted_thinking') yield wholeThinking({ redactedData: stringOf(start['data']) });
+    else if (isServerResult(type)) {
+      const name = this.#serverTools.get(stringOf(start['tool_use_id']));
+      yield { type: 'block', block: toServerResult(start, name) };
+    } else {
+      if (type === 'text') this.#text.begin();
+      yield* this.#delta(index, start);
+    }
+  }
+
+  *#startCall(index: number, start: JsonObject): Generator<ModelDelta, void, void> {
+    const { id: _id, name: _name, input: _input, ...rest } = start; // the rest goes back with the call
+    const id = stringOf(start['id']);
+    const name = stringOf(start['name']);
+    const call = { type: 'tool_use_start', index, ...(id !== '' && { id }), name } as const;
+    if (rest['type'] === 'tool_use') {
+      const caller = objectOf(rest['caller']);
+      const isProgram = stringOf(caller['tool_id']) !== '';
+      yield { ...call, ...(isProgram && { providerMeta: { [ANTHROPIC_KEY]: { caller } } }) };
+    } else {
+      this.#serverTools.set(id, name);
+      yield { ...call, executedBy: ANTHROPIC_KEY, providerMeta: { [ANTHROPIC_KEY]: { block: rest } } };
+    }
+    const input = objectOf(start['input']); // mostly empty: the input follows in pieces
+    if (Object.keys(input).length > 0) yield { type: 'tool_input', index, json: JSON.stringify(input) };
   }
 
   /** Converts the start or a piece of a block to a delta. */
   *#delta(index: number, piece: JsonObject): Generator<ModelDelta, void, void> {
     const block = this.#open.get(index);
-    const text = textIn(piece, 'text');
-    const thinking = textIn(piece, 'thinking');
-    const json = textIn(piece, 'partial_json');
-    if (block?.type === 'text' && text !== '') yield { type: 'text', text };
-    if (block?.type === 'tool_use' && json !== '') yield { type: 'tool_input', index, json };
-    if (block?.type !== 'thinking') return;
-    block.signature += textIn(piece, 'signature');
-    if (thinking === '') return;
-    block.hasThinking = true;
-    yield { type: 'thinking', thinking };
+    if (block === undefined) return;
+    switch (block.type) {
+      case 'text':
+        return yield* this.#addText(piece);
+      case 'thinking':
+        return yield* addThinking(block, piece);
+      case 'compaction':
+        block.content += stringOf(piece['content']);
+        return;
+    }
+    const json = stringOf(piece['partial_json']);
+    if (json !== '' && (block.type === 'tool_use' || isServerCall(block.type)))
+      yield { type: 'tool_input', index, json };
+  }
+
+  *#addText(piece: JsonObject): Generator<ModelDelta, void, void> {
+    const text = stringOf(piece['text']);
+    if (isJsonObject(piece['citation'])) this.#text.cite(piece['citation']);
+    for (const citation of objectsOf(piece['citations'])) this.#text.cite(citation);
+    if (text === '') return;
+    this.#text.add(text);
+    yield { type: 'text', text };
   }
 
   *#endBlock(index: number): Generator<ModelDelta, void, void> {
     const block = this.#open.get(index);
     this.#open.delete(index);
-    if (block?.type === 'tool_use') this.#closedCalls.push(index);
-    if (block?.type !== 'thinking') return;
+    if (block === undefined) return;
+    if (block.type === 'tool_use' || isServerCall(block.type)) this.#closedCalls.push(block);
+    else if (block.type === 'text') yield* this.#text.endBlock();
+    else if (block.type === 'compaction')
+      yield { type: 'block', block: toCompaction({ ...block.start, content: block.content }) };
+    if (block.type !== 'thinking') return;
     const { signature, hasThinking } = block;
     if (hasThinking) yield { type: 'thinking', thinking: '', providerMeta: { anthropic: { signature } } };
     else if (signature !== '') yield wholeThinking({ signature });
   }
 
   *#endCalls(): Generator<ModelDelta, void, void> {
-    const indexes = this.#closedCalls;
+    const calls = this.#closedCalls;
     this.#closedCalls = [];
-    this.#hasCalls ||= indexes.length > 0;
-    for (const index of indexes) yield { type: 'tool_use_end', index };
+    for (const { index, type } of calls) {
+      this.#hasToolCalls ||= type === 'tool_use';
+      yield { type: 'tool_use_end', index };
+    }
   }
 
-  /**
-   * The counts come at the start and again at the end, where some are missing or 0: the highest of each
-   * holds.
-   */
   *#count(counts: JsonValue | undefined): Generator<ModelDelta, void, void> {
     if (!isJsonObject(counts)) return;
-    const usage = highest(toUsage(counts), this.#usage);
+    const usage = usageSoFar(counts, this.#usage);
     const isNew = (Object.keys(usage) as (keyof Usage)[]).some((key) => usage[key] !== this.#usage?.[key]);
     this.#usage = usage;
     if (isNew) yield { type: 'usage', usage };
@@ -149,9 +211,21 @@ export class AnthropicDecoder implements WireDecoder {
 
 /** Block of the answer before its end. */
 interface OpenBlock {
+  readonly index: number;
   readonly type: string;
+  readonly start: JsonObject;
   hasThinking: boolean;
   signature: string;
+  /** Summary so far, of a compaction. */
+  content: string;
+}
+
+function* addThinking(block: OpenBlock, piece: JsonObject): Generator<ModelDelta, void, void> {
+  const thinking = stringOf(piece['thinking']);
+  block.signature += stringOf(piece['signature']);
+  if (thinking === '') return;
+  block.hasThinking = true;
+  yield { type: 'thinking', thinking };
 }
 
 /** Makes a block of hidden thinking. A separate block: its metadata must not merge with the block before. */
@@ -159,36 +233,12 @@ function wholeThinking(anthropic: JsonObject): ModelDelta {
   return { type: 'block', block: { type: 'thinking', thinking: '', providerMeta: { anthropic } } };
 }
 
-function toUsage(counts: JsonObject): Usage {
-  const cachedTokens = numberIn(counts, 'cache_read_input_tokens');
-  const cacheWriteTokens = numberIn(counts, 'cache_creation_input_tokens');
-  const reasoningTokens = numberIn(objectIn(counts, 'output_tokens_details'), 'thinking_tokens');
-  return {
-    inputTokens: (numberIn(counts, 'input_tokens') ?? 0) + (cachedTokens ?? 0) + (cacheWriteTokens ?? 0),
-    outputTokens: numberIn(counts, 'output_tokens') ?? 0,
-    ...(cachedTokens !== undefined && { cachedTokens }),
-    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
-    ...(reasoningTokens !== undefined && { reasoningTokens }),
-  };
-}
-
-function highest(usage: Usage, before: Usage | undefined): Usage {
-  const all: Record<string, number> = { ...before };
-  for (const [key, count] of Object.entries(usage)) all[key] = Math.max(count, all[key] ?? 0);
-  return { ...usage, ...all };
-}
-
-function objectIn(holder: JsonObject, key: string): JsonObject {
-  const value = holder[key];
-  return isJsonObject(value) ? value : {};
-}
-
-function textIn(holder: JsonObject, key: string): string {
-  const value = holder[key];
-  return typeof value === 'string' ? value : '';
-}
-
-function numberIn(holder: JsonObject, key: string): number | undefined {
-  const value = holder[key];
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+/** Picks the given fields that are not null. */
+function known(holder: JsonObject, keys: readonly string[]): JsonObject {
+  const given: Record<string, JsonValue> = {};
+  for (const key of keys) {
+    const value = holder[key];
+    if (value !== undefined && value !== null) given[key] = value;
+  }
+  return given;
 }

@@ -1,9 +1,19 @@
 import { fitId } from '../../formatter/msg-parts.ts';
 import type { AssistantItem, MediaBlock, PromptItem, ToolItem } from '../../formatter/prompt.ts';
-import type { TextBlock, ThinkingBlock, ToolOutputBlock, ToolResultBlock } from '../../message/blocks.ts';
+import {
+  isProviderTool,
+  type ContentBlock,
+  type TextBlock,
+  type ThinkingBlock,
+  type ToolOutputBlock,
+  type ToolResultBlock,
+  type ToolUseBlock,
+} from '../../message/blocks.ts';
 import type { ToolSchema } from '../../model/chat-model-base.ts';
 import { fromBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
+import { wireTexts } from './tools/cited-text.ts';
+import { ANTHROPIC_KEY, wireServerBlock } from './tools/server-tools.ts';
 
 /** Image types that Claude accepts. */
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
@@ -40,13 +50,36 @@ function toAssistant({ content }: AssistantItem): readonly JsonObject[] {
   let end = 0; // Claude rejects thinking at the very end
   for (const block of content) {
     if (block.type === 'thinking') parts.push(...toThinking(block));
-    else if (block.type === 'text') end = parts.push({ type: 'text', text: block.text });
-    else if (block.type === 'tool_use') {
-      const { id, name, input } = block;
-      end = parts.push({ type: 'tool_use', id: fitId(id, CALL_ID), name, input });
+    else if (block.type === 'text') end = parts.push(...(wireTexts(block) ?? [plainText(block)]));
+    else if (block.type === 'tool_use') end = parts.push(toToolUse(block));
+    else if (isProviderTool(block)) {
+      const raw = wireServerBlock(block);
+      if (raw !== undefined) end = parts.push(raw);
     } // the wire has no field for media made by the model
   }
   return end === 0 ? [] : [{ role: 'assistant', content: parts.slice(0, end) }];
+}
+
+function plainText({ text }: TextBlock): JsonObject {
+  return { type: 'text', text };
+}
+
+/** A call from code of a server tool goes back with its caller. */
+function toToolUse({ id, name, input, providerMeta }: ToolUseBlock): JsonObject {
+  const meta = providerMeta?.[ANTHROPIC_KEY];
+  const caller = isJsonObject(meta) ? meta['caller'] : undefined;
+  const by = isJsonObject(caller) && isCaller(caller) ? { caller } : {};
+  return { type: 'tool_use', id: fitId(id, CALL_ID), name, input, ...by };
+}
+
+function isCaller({ type, tool_id: id }: JsonObject): boolean {
+  return typeof type === 'string' && /^code_execution_\d+$/.test(type) && typeof id === 'string';
+}
+
+/** Whether a block of an answer goes back as Claude has written it. */
+export function isTakenByClaude(block: ContentBlock): boolean {
+  if (block.type === 'text') return wireTexts(block) !== undefined;
+  return wireServerBlock(block) !== undefined;
 }
 
 /** Sends thinking back unchanged, or not at all: Claude rejects thinking without its signature. */

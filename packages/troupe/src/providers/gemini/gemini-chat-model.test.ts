@@ -799,6 +799,15 @@ describe('a failure', () => {
     },
   );
 
+  test('to end a call in pieces makes no call', async () => {
+    const piece = { name: 'f', willContinue: true, partialArgs: [{ jsonPath: '$.a', stringValue: 'x' }] };
+    const chunks = [
+      chunk([{ functionCall: piece }]),
+      { responseId: 'r1', candidates: [{ finishReason: 'STOP', index: 0 }] },
+    ];
+    expect(await read(chunks)).toEqual({ content: [], finishReason: 'stop', responseId: 'r1' });
+  });
+
   test.each(['a', '$', '$.a[', '$..a', '$.a[x]', undefined])(
     'is a call in pieces with the path %s',
     async (jsonPath) => {

@@ -1,7 +1,8 @@
 import { TroupeError } from '../../errors.ts';
 import { checkBaseUrl, checkKey, joinUrl, mergeHeaders } from '../../model/http/headers.ts';
 import { knownHttp, type HttpCallOptions, type HttpSettings } from '../../model/http/http-call-options.ts';
-import type { WireCall } from '../../model/http/http-chat-model.ts';
+import type { WireCall, WireRequest } from '../../model/http/http-chat-model.ts';
+import type { ModelHosting } from '../../model/http/model-hosting.ts';
 import { readEnv } from '#platform';
 import { geminiDialectOf, type GeminiDialect } from './gemini-dialect.ts';
 
@@ -20,12 +21,16 @@ export class GeminiEndpoint {
   /** Model name on the wire, such as `models/gemini-2.5-flash`. */
   readonly model: string;
   readonly dialect: GeminiDialect;
+  readonly #modelName: string;
   /** Key when the model was made, of the option or of the environment. */
   readonly #ownKey: string | undefined;
 
   /** @throws TroupeError if there is no key, or if the address or the name of the model is none. */
-  constructor(options: HttpCallOptions & { readonly modelName: string }) {
-    const { modelName, baseUrl = HOME, apiKey } = options;
+  constructor(
+    options: HttpCallOptions & { readonly modelName: string; readonly hosting?: ModelHosting | undefined },
+  ) {
+    const { modelName, hosting, baseUrl = hosting?.baseUrl ?? HOME, apiKey } = options;
+    this.#modelName = modelName;
     if (!MODEL.test(modelName)) {
       throw invalid("modelName is invalid. Example: 'gemini-2.5-flash'.");
     }
@@ -36,8 +41,24 @@ export class GeminiEndpoint {
         ? apiKey
         : readEnv('GEMINI_API_KEY') || readEnv('GOOGLE_API_KEY') || undefined;
     const known = knownHttp(options);
-    this.host = new URL(this.#url(known, '')).host;
+    this.host = new URL(this.#url({ ...known, baseUrl }, '')).host;
+    if (hosting !== undefined) return;
     if (typeof apiKey !== 'function' && typeof options.headers !== 'function') this.#headers(known);
+  }
+
+  /** Request to the platform that hosts the model. @throws TroupeError if the address is invalid */
+  async hostedCall(
+    hosting: ModelHosting,
+    { settings, generation: { serviceTier } }: WireRequest,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<WireCall> {
+    const tier = serviceTier === undefined ? {} : { [hosting.tierHeader]: serviceTier };
+    const path = hosting.path('google', this.#modelName, settings.isStreamed);
+    const root = checkBaseUrl(hosting.title, settings.baseUrl ?? hosting.baseUrl);
+    const params = settings.isStreamed ? { ...settings.query, alt: 'sse' } : settings.query;
+    const headers = mergeHeaders({ 'content-type': 'application/json', ...tier }, settings.headers);
+    return hosting.sign({ url: joinUrl(root, path, params), headers, body }, signal);
   }
 
   /** @throws TroupeError if there is no key, or if the key or the address is invalid. */

@@ -6,6 +6,8 @@ import { ModelError } from '../../model/model-error.ts';
 import { fromBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { stringOf } from '../../model/http/wire-values.ts';
+import { GoogleParts, isGooglePart } from './google-parts.ts';
+import { Grounding } from './grounding.ts';
 import { PartialArgs } from './partial-args.ts';
 
 const LENGTH = /^(?:MAX_TOKENS|CONTINUATION)$/;
@@ -13,6 +15,8 @@ const FILTERED = /^(?:BLOCKLIST|SPII|MODEL_ARMOR|(?:IMAGE_)?(?:SAFETY|RECITATION
 
 /** Finish reasons of a failed tool call. A second attempt mostly succeeds. */
 const FAILED_CALL = /^(?:MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_TOOL_CALL)$/;
+/** Finish reason of a call of a tool that was not offered. A call that is there and signed is answered like any other. */
+const UNEXPECTED = 'UNEXPECTED_TOOL_CALL';
 
 /**
  * Decodes the chunks of one answer. Tool calls come whole, but count only when the whole answer was read and
@@ -22,7 +26,10 @@ const FAILED_CALL = /^(?:MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_T
 export class GeminiDecoder implements WireDecoder {
   #responseId = '';
   #reason = '';
-  #callCount = 0;
+  /** Function calls so far. Those that Google has answered itself are no calls of the program's. */
+  readonly #calls: { readonly part: JsonObject; isAnswered: boolean }[] = [];
+  readonly #googleParts = new GoogleParts();
+  readonly #grounding = new Grounding();
   #usage: Usage | undefined;
   /** Arguments of a tool call that comes in parts. */
   #partialArgs: PartialArgs | undefined;
@@ -47,15 +54,22 @@ export class GeminiDecoder implements WireDecoder {
     const content = isJsonObject(candidate['content']) ? candidate['content'] : {};
     for (const part of listOf(content['parts'])) yield* this.#part(part);
     const reason = stringOf(candidate['finishReason']);
-    if (FAILED_CALL.test(reason)) throw failedCall(reason, candidate);
+    this.#grounding.read(candidate);
+    const isCall =
+      reason === UNEXPECTED && this.#calls.some(({ part: { thoughtSignature } }) => thoughtSignature);
+    if (FAILED_CALL.test(reason) && !isCall) throw failedCall(reason, candidate);
     if (reason !== '') this.#reason = reason;
   }
 
   *end(): Generator<ModelDelta, void, void> {
+    yield* this.#grounding.end();
     // A call in parts without its last one may lack arguments.
-    const callCount = this.#partialArgs === undefined ? this.#callCount : this.#callCount - 1;
-    const isCalling = this.#reason === 'STOP' && callCount > 0;
-    for (let index = 0; isCalling && index < callCount; index++)
+    const callCount = this.#partialArgs === undefined ? this.#calls.length : this.#calls.length - 1;
+    const own = [...this.#calls.keys()].filter(
+      (index) => index < callCount && !this.#calls[index]?.isAnswered,
+    );
+    const isCalling = (this.#reason === 'STOP' || this.#reason === UNEXPECTED) && own.length > 0;
+    for (const index of isCalling ? own : [])
       yield { type: 'tool_use_end', index, ...this.#lateMeta.get(index) };
     yield { type: 'finish', reason: isCalling ? 'tool_calls' : toReason(this.#reason) };
   }
@@ -76,18 +90,40 @@ export class GeminiDecoder implements WireDecoder {
       // The signature of an empty part belongs to the text so far, otherwise to the thinking.
       const isThinking = part['thought'] === true || (text === '' && !this.#isInText);
       this.#isInText = !isThinking;
+      this.#grounding.note(isThinking ? undefined : text);
       if (isThinking) yield { type: 'thinking', thinking: text, ...meta };
       else yield { type: 'text', text, ...meta };
       return;
     }
     this.#isInText = false;
-    if (isJsonObject(functionCall)) yield* this.#call(functionCall, meta);
+    this.#grounding.note(undefined);
+    if (isGooglePart(part)) yield* this.#googlePart(part);
+    else if (isJsonObject(part['functionResponse'])) yield* this.#answer(part);
+    else if (isJsonObject(functionCall)) yield* this.#call(part, functionCall, meta);
     else if (isJsonObject(inlineData) && part['thought'] !== true)
       yield* toMedia(inlineData, signed ?? { gemini: {} });
   }
 
+  *#googlePart(part: JsonObject): Generator<ModelDelta, void, void> {
+    if (isJsonObject(part['toolCall'])) this.#grounding.noteToolCall();
+    yield { type: 'block', block: this.#googleParts.toBlock(part) };
+  }
+
+  /** The result of a function call that Google has run itself: the call is none of the program's, and never ends as one. */
+  *#answer(part: JsonObject): Generator<ModelDelta, void, void> {
+    const { id, name } = isJsonObject(part['functionResponse']) ? part['functionResponse'] : {};
+    const asked = this.#calls.find(({ part: { functionCall }, isAnswered }) => {
+      const call = isJsonObject(functionCall) ? functionCall : {};
+      return !isAnswered && call['name'] === name && call['id'] === id;
+    });
+    if (asked === undefined) return;
+    asked.isAnswered = true;
+    for (const block of this.#googleParts.answeredCall(asked.part, part)) yield { type: 'block', block };
+  }
+
   /** A tool call, whole or in parts: a call in parts ends with one that does not continue. */
   *#call(
+    part: JsonObject,
     call: JsonObject,
     meta: { readonly providerMeta: ProviderMeta } | undefined,
   ): Generator<ModelDelta, void, void> {
@@ -97,7 +133,8 @@ export class GeminiDecoder implements WireDecoder {
     const isNew = name !== '';
     if (!isNew && this.#partialArgs === undefined) return; // nothing to continue
     if (isNew) yield* this.#endPartialCall(); // a call that was not ended, but another follows
-    const index = isNew ? this.#callCount++ : this.#callCount - 1;
+    if (isNew) this.#calls.push({ part, isAnswered: false });
+    const index = this.#calls.length - 1;
     if (isNew) yield { type: 'tool_use_start', index, name, ...(id !== '' && { id }), ...meta };
     else if (meta !== undefined) this.#lateMeta.set(index, meta);
     if (isJsonObject(call['args'])) yield { type: 'tool_input', index, json: JSON.stringify(call['args']) };
@@ -111,7 +148,7 @@ export class GeminiDecoder implements WireDecoder {
   *#endPartialCall(): Generator<ModelDelta, void, void> {
     const json = this.#partialArgs?.json;
     this.#partialArgs = undefined;
-    if (json !== undefined) yield { type: 'tool_input', index: this.#callCount - 1, json };
+    if (json !== undefined) yield { type: 'tool_input', index: this.#calls.length - 1, json };
   }
 }
 

@@ -14,6 +14,7 @@ export function toGeminiOptions(
   { generation, toolChoice, tools = [] }: WireRequest,
   dialect: GeminiDialect,
   schema: JsonSchema | undefined,
+  hasGoogleTools = false,
 ): { [key: string]: JsonValue | undefined } {
   const { generationConfig, tools: _googleTools, ...extra } = generation.extra ?? {};
   checkOneAnswer(generationConfig);
@@ -34,7 +35,13 @@ export function toGeminiOptions(
   return {
     generationConfig: onlyGiven(config),
     serviceTier: generation.serviceTier,
-    toolConfig: tools.length > 0 && toolChoice !== undefined ? toToolConfig(toolChoice) : undefined,
+    toolConfig: onlyGiven({
+      ...(tools.length > 0 && toolChoice !== undefined && toToolConfig(toolChoice)),
+      // Gemini requires the flag for a request with tools of Google and of the program
+      ...(tools.length > 0 &&
+        hasGoogleTools &&
+        dialect.needsSignature && { includeServerSideToolInvocations: true }),
+    }),
     ...extra,
   };
 }

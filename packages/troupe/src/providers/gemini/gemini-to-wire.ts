@@ -1,9 +1,17 @@
 import { isMedia } from '../../formatter/prompt-media.ts';
 import type { AssistantItem, MediaBlock, PromptItem, ToolItem } from '../../formatter/prompt.ts';
+import { providerToolText } from '../../formatter/provider-parts.ts';
 import { plainOutput, shownMedia } from '../../formatter/tool-output.ts';
-import type { ContentBlock, TextBlock, ToolResultBlock } from '../../message/blocks.ts';
+import {
+  isProviderTool,
+  type ContentBlock,
+  type ProviderToolBlock,
+  type TextBlock,
+  type ToolResultBlock,
+} from '../../message/blocks.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import type { GeminiDialect } from './gemini-dialect.ts';
+import { GEMINI_KEY, wireGooglePart } from './google-parts.ts';
 
 /** Google's own marker for tool calls not made by Gemini: no signature is required. */
 const NO_SIGNATURE = 'skip_thought_signature_validator';
@@ -26,6 +34,7 @@ export function toContents(item: PromptItem, dialect: GeminiDialect): readonly J
  * Whether a block of an answer is sent back: not foreign thinking, and of media only the model's own images.
  */
 export function isSent(block: ContentBlock): boolean {
+  if (isProviderTool(block)) return wireGooglePart(block) !== undefined;
   if (block.type === 'thinking') return signatureOf(block) !== undefined;
   if (!isMedia(block)) return true;
   return (
@@ -38,18 +47,34 @@ function toAnswer(
   { hasIds, needsSignature }: GeminiDialect,
 ): readonly JsonObject[] {
   const firstCall = content.find((block) => block.type === 'tool_use');
-  return content.filter(isSent).map((block) => {
+  const parts = content.filter(isSent);
+  return parts.map((block) => {
     const thoughtSignature = signatureOf(block);
     const signed = thoughtSignature === undefined ? {} : { thoughtSignature };
     if (block.type === 'thinking') {
       return { text: block.thinking, ...(block.thinking !== '' && { thought: true }), ...signed };
     }
+    if (isProviderTool(block)) return toGooglePart(block, parts);
     if (block.type !== 'tool_use') return { ...toPart(block), ...signed };
     const { id, name, input } = block;
     const functionCall = { ...(hasIds && { id }), name, args: input };
     const isUnsigned = needsSignature && block === firstCall && thoughtSignature === undefined;
     return { functionCall, ...(isUnsigned ? { thoughtSignature: NO_SIGNATURE } : signed) };
   });
+}
+
+/** A call that Google runs, or its result, as Google made it. Half of such a pair is sent as text. */
+function toGooglePart(block: ProviderToolBlock, parts: readonly ContentBlock[]): JsonObject {
+  const other = block.type === 'provider_tool_use' ? 'provider_tool_result' : 'provider_tool_use';
+  const isPaired = parts.some((part) => part.type === other && part.id === block.id);
+  const part = isPaired ? wireGooglePart(block) : undefined;
+  return part ?? toPart(providerToolText(block));
+}
+
+/** Whether a block of an answer goes back as Gemini has made it. Citations do not, but a signed text must not change. */
+export function isTakenByGemini(block: ContentBlock): boolean {
+  if (isProviderTool(block)) return isJsonObject(block.providerMeta?.[GEMINI_KEY]);
+  return signatureOf(block) !== undefined;
 }
 
 /** Puts all tool results in one content; their media follow in another. */

@@ -1,6 +1,7 @@
 import { ChatFormatter } from '../../formatter/chat-formatter.ts';
 import { MediaLoader } from '../../formatter/media-loader.ts';
 import { PromptMedia } from '../../formatter/prompt-media.ts';
+import { ProviderParts } from '../../formatter/provider-parts.ts';
 import type { Msg } from '../../message/msg.ts';
 import { PLAIN_CAPABILITIES, type ToolSchema } from '../../model/chat-model-base.ts';
 import { secretsInQuery } from '../../model/http/headers.ts';
@@ -8,14 +9,14 @@ import { malformedResponse } from '../../model/http/http-error.ts';
 import { settleHttp } from '../../model/http/http-call-options.ts';
 import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import type { ModelOrigin } from '../../model/model-error.ts';
-import { readText } from '../../model/http/read-response.ts';
+import { readWholeText } from '../../model/http/read-response.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { EstimateTokenCounter } from '../../token/estimate-token-counter.ts';
 import { TokenCounterBase, type CountOptions } from '../../token/token-counter-base.ts';
 import { platformFetch } from '../../util/net/http.ts';
 import { isJsonObject, readJson } from '../../util/json.ts';
 import { GEMINI, GeminiEndpoint } from './gemini-endpoint.ts';
-import { isFetched } from './gemini-to-wire.ts';
+import { isFetched, isTakenByGemini } from './gemini-to-wire.ts';
 import { GeminiWriter } from './gemini-writer.ts';
 
 export type GeminiTokenCounterOptions = Pick<
@@ -38,6 +39,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
   readonly #writer: GeminiWriter;
   readonly #estimate: EstimateTokenCounter;
   /** Downloads nothing. */
+  readonly #providerParts = new ProviderParts(isTakenByGemini);
   readonly #media = new PromptMedia({
     loader: new MediaLoader(),
     capabilities: { ...PLAIN_CAPABILITIES, vision: true, audio: true, video: true, files: true },
@@ -60,7 +62,8 @@ export class GeminiTokenCounter extends TokenCounterBase {
   ): Promise<number> {
     if (messages.length === 0 && tools.length === 0) return 0;
     const { formatter = new ChatFormatter() } = this.#options;
-    const prompt = await this.#media.prepare(await formatter.format(messages, { tools, signal }), signal);
+    const formatted = await formatter.format(messages, { tools, signal });
+    const prompt = await this.#media.prepare(this.#providerParts.prepare(formatted), signal);
     const generateContentRequest = jsonBody(
       { model: this.#endpoint.model },
       this.#writer.texts(prompt, tools),
@@ -86,7 +89,7 @@ export class GeminiTokenCounter extends TokenCounterBase {
     const settings = await settleHttp(this.#options, {}, signal ?? NEVER);
     const call = this.#endpoint.call('countTokens', settings, body);
     const secrets = [...(call.secrets ?? []), ...secretsInQuery(call.url)];
-    return readText(
+    return readWholeText(
       { ...call, origin: this.#origin, fetch, deadlines, secrets, isOver: () => false },
       signal,
     );

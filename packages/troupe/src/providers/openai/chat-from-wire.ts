@@ -2,8 +2,10 @@ import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
 import { ModelError } from '../../model/model-error.ts';
-import { joinBase64 } from '../../util/base64.ts';
+import { fromBase64 } from '../../util/base64.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import { ExecutedTools } from './tools/chat-executed-tools.ts';
+import { ChatSources } from './tools/chat-sources.ts';
 import { ChatToolCalls } from './chat-tool-calls.ts';
 import type { ChatDialect } from './dialect.ts';
 import type { ChatVendor, ThinkingField } from './vendors.ts';
@@ -35,8 +37,6 @@ const BASE_CODES: Readonly<Record<number, string>> = {
   2013: 'invalid_request_error',
 };
 
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
-
 export interface ChatDecoderOptions {
   /** Media type of the sound that the model makes. */
   readonly audioType: string;
@@ -54,7 +54,8 @@ export class ChatDecoder implements WireDecoder {
   #field: ThinkingField | undefined;
   readonly #calls: ChatToolCalls;
   readonly #details: JsonObject[] = [];
-  readonly #audio: string[] = [];
+  readonly #sources: ChatSources;
+  readonly #executed: ExecutedTools;
   #isThinking = false;
   #responseId = '';
   #reason: FinishReason | undefined;
@@ -67,6 +68,8 @@ export class ChatDecoder implements WireDecoder {
     this.#dialect = dialect;
     this.#audioType = audioType;
     this.#calls = new ChatToolCalls(toolNames);
+    this.#sources = new ChatSources(dialect.name);
+    this.#executed = new ExecutedTools(dialect.name);
   }
 
   get isComplete(): boolean {
@@ -86,8 +89,10 @@ export class ChatDecoder implements WireDecoder {
     }
     yield* this.#usage(usage ?? objectOf(chunk['x_groq'])['usage']);
     this.#checkBase(objectOf(chunk['base_resp']));
+    this.#sources.readChunk(chunk);
     const choice = objectsOf(chunk['choices']).find(({ index }) => index === undefined || index === 0);
     if (choice === undefined) return;
+    this.#sources.readChoice(choice);
     yield* this.#usage(choice['usage']); // Moonshot reports usage here
     for (const delta of this.#delta(objectOf(choice['delta'] ?? choice['message']))) {
       this.#hasContent = true;
@@ -100,7 +105,7 @@ export class ChatDecoder implements WireDecoder {
   *end(): Generator<ModelDelta, void, void> {
     if (this.#reason === undefined) yield* this.#finish(this.#calls.areWhole ? 'stop' : 'other');
     yield* this.#endThinking();
-    yield* this.#emitAudio();
+    yield* this.#sources.end();
     yield { type: 'finish', reason: this.#isRefusal ? 'refusal' : (this.#reason ?? 'other') };
   }
 
@@ -120,6 +125,9 @@ export class ChatDecoder implements WireDecoder {
     const content = stringOf(delta['reasoning_content']);
     const reasoning = stringOf(delta['reasoning']) || (content === '' ? textOf(details) : '');
     yield* content === '' ? this.#think(reasoning, 'reasoning') : this.#think(content, 'reasoning_content');
+    const executed = [...this.#executed.read(delta['executed_tools'])];
+    if (executed.length > 0) yield* this.#endThinking();
+    yield* executed;
     for (const { text, isThinking } of textsIn(delta['content'])) {
       yield* isThinking ? this.#think(text, 'content') : this.#text(text);
     }
@@ -128,7 +136,8 @@ export class ChatDecoder implements WireDecoder {
     yield* this.#text(refusal);
     const audio = objectOf(delta['audio']);
     yield* this.#text(stringOf(audio['transcript']));
-    this.#addAudio(stringOf(audio['data']));
+    yield* this.#sound(stringOf(audio['data']));
+    yield* this.#sources.readAnnotations(delta['annotations']);
     const calls = objectsOf(delta['tool_calls']);
     if (calls.length === 0) return;
     yield* this.#endThinking();
@@ -150,13 +159,15 @@ export class ChatDecoder implements WireDecoder {
     yield { type: 'text', text };
   }
 
-  /**
-   * Collects the sound, which alternates with its transcript. The transcript is reported at once, the sound
-   * as a whole at the end.
-   */
-  #addAudio(data: string): void {
-    if (!BASE64.test(data)) throw badAudio();
-    if (data !== '') this.#audio.push(data);
+  /** Reports a piece of the sound, which alternates with its transcript: both are one block each. */
+  *#sound(data: string): Generator<ModelDelta, void, void> {
+    if (data === '') return;
+    try {
+      fromBase64(data);
+    } catch {
+      throw badAudio();
+    }
+    yield { type: 'audio', index: 0, data, mediaType: this.#audioType };
   }
 
   /** Ends the answer. Tool calls count only after a regular end: a cut answer may lack arguments. */
@@ -170,18 +181,6 @@ export class ChatDecoder implements WireDecoder {
     const hasCalls = this.#calls.hasCalls && (reason === 'stop' || reason === 'tool_calls');
     this.#reason = hasCalls ? 'tool_calls' : reason;
     if (hasCalls) yield* this.#calls.end();
-  }
-
-  *#emitAudio(): Generator<ModelDelta, void, void> {
-    const pieces = this.#audio.splice(0);
-    if (pieces.length === 0) return;
-    let data: string;
-    try {
-      data = joinBase64(pieces);
-    } catch {
-      throw badAudio();
-    }
-    yield { type: 'audio', data, mediaType: this.#audioType };
   }
 
   /**

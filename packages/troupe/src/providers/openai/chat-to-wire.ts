@@ -5,6 +5,7 @@ import type { MediaSource, TextBlock, ThinkingBlock, ToolUseBlock } from '../../
 import { TroupeError } from '../../errors.ts';
 import type { Caching, GenerationOptions, ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
 import type { WireRequest } from '../../model/http/http-chat-model.ts';
+import { objectOf, objectsOf } from '../../model/http/wire-values.ts';
 import { isForced } from '../../model/tool-choice.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import type { ChatDialect } from './dialect.ts';
@@ -44,9 +45,19 @@ function toAssistant(item: AssistantItem, dialect: ChatDialect): readonly JsonOb
       ...(dialect.needsThinking && calls.length > 0 && { [vendor.thinkingField]: NO_THINKING }),
       ...thinking,
       content: parts === undefined ? content : [...parts, ...(text === '' ? [] : [{ type: 'text', text }])],
+      ...filesBack(item, dialect),
       ...(calls.length > 0 && { tool_calls: calls.map((call) => toCall(call, dialect)) }),
     },
   ];
+}
+
+/** Annotations of files that OpenRouter has read: sent back, they save reading the files again. */
+function filesBack({ providerMeta }: AssistantItem, { name }: ChatDialect): JsonObject {
+  if (name !== 'openrouter') return {};
+  const annotations = objectsOf(objectOf(providerMeta?.[name])['annotations']).filter(
+    ({ type }) => type === 'file',
+  );
+  return annotations.length === 0 ? {} : { annotations };
 }
 
 function toCall({ id, name, input }: ToolUseBlock, { callId }: ChatDialect): JsonObject {

@@ -1,5 +1,18 @@
 export { OpenAIChatModel, type OpenAIChatModelOptions } from './openai-chat-model.ts';
 export { OpenAIResponsesModel, type OpenAIResponsesModelOptions } from './openai-responses-model.ts';
 export type { OpenAIEndpointOptions } from './endpoint.ts';
-export { CHAT_VENDORS, type ChatVendor, type ChatVendorName } from './vendors.ts';
+export { CHAT_VENDORS, type ChatVendor, type ChatVendorName, type ThinkingField } from './vendors.ts';
 export { OpenAITokenCounter, type OpenAITokenCounterOptions } from '../../token/openai-token-counter.ts';
+export {
+  openaiTools,
+  type OpenAIFileSearchOptions,
+  type OpenAIImageOptions,
+  type OpenAIMcpOptions,
+  type OpenAITool,
+  type OpenAIWebSearchOptions,
+} from './tools/openai-tools.ts';
+export {
+  chatProviderTools,
+  type ChatProviderTool,
+  type XaiSearchOptions,
+} from './tools/chat-provider-tools.ts';

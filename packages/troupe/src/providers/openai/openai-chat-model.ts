@@ -1,4 +1,5 @@
 import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
+import { isProviderTool, type ContentBlock } from '../../message/blocks.ts';
 import {
   HttpChatModel,
   type WireCall,
@@ -6,9 +7,11 @@ import {
   type WireRequest,
 } from '../../model/http/http-chat-model.ts';
 import { jsonBody, ToolTexts, WireTexts } from '../../model/http/wire-texts.ts';
+import { isThinking } from '../../model/generation.ts';
 import { toolsForChoice } from '../../model/tool-choice.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { ChatDecoder } from './chat-from-wire.ts';
+import type { ChatProviderTool } from './tools/chat-provider-tools.ts';
 import { isThinkingOff, toChatMessages, toChatOptions, toChatTool } from './chat-to-wire.ts';
 import { chatDialectOf, type ChatDialect } from './dialect.ts';
 import { Endpoint, vendorOf, type OpenAIEndpointOptions } from './endpoint.ts';
@@ -16,7 +19,10 @@ import { OptionFitter } from './option-fitter.ts';
 import { inRoleOrder } from './role-order.ts';
 import type { ChatVendorName } from './vendors.ts';
 
-export type OpenAIChatModelOptions = OpenAIEndpointOptions;
+export interface OpenAIChatModelOptions extends OpenAIEndpointOptions {
+  /** Tools that the vendor runs itself, made by `chatProviderTools`. */
+  readonly providerTools?: readonly ChatProviderTool[] | undefined;
+}
 
 /**
  * Chat model over OpenAI's Chat Completions API, or over the same API of another vendor. `CHAT_VENDORS` lists
@@ -36,6 +42,7 @@ export type OpenAIChatModelOptions = OpenAIEndpointOptions;
 export class OpenAIChatModel extends HttpChatModel {
   readonly vendor: ChatVendorName;
   readonly #dialect: ChatDialect;
+  readonly #providerTools: readonly ChatProviderTool[];
   readonly #options: OptionFitter;
   override readonly host: string;
   readonly #endpoint: Endpoint;
@@ -57,6 +64,7 @@ export class OpenAIChatModel extends HttpChatModel {
       structured: vendor.structured,
     });
     this.vendor = dialect.name;
+    this.#providerTools = options.providerTools ?? [];
     this.#dialect = dialect;
     this.#options = new OptionFitter(options.modelName, dialect.rule);
     this.#endpoint = new Endpoint(options, vendor, '/chat/completions');
@@ -72,16 +80,34 @@ export class OpenAIChatModel extends HttpChatModel {
     return this.#dialect.vendor.fetches.includes(block.type);
   }
 
+  /** Calls that the vendor has run are no part of its messages: nothing of them goes back. */
+  protected override takesBack(block: ContentBlock): boolean {
+    return (
+      this.vendor !== 'compatible' && isProviderTool(block) && block.providerMeta?.[this.vendor] !== undefined
+    );
+  }
+
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
     const tools = this.capabilities.tools ? toolsForChoice(request) : [];
     const messages = isThinkingOff(request.generation) ? this.#unthinkingMessages : this.#messages;
+    const own = this.#providerTools.flatMap(({ tool }) => (tool === undefined ? [] : [JSON.stringify(tool)]));
+    const functions = tools.length > 0 ? [this.#tools.array(tools).slice(1, -1)] : [];
+    const offered = [...functions, ...own];
     const texts = {
       messages: messages.array(inRoleOrder(prompt.items, this.#dialect.vendor)),
-      ...(tools.length > 0 && { tools: this.#tools.array(tools) }),
+      ...(offered.length > 0 && { tools: `[${offered.join(',')}]` }),
     };
+    const fields: JsonObject = Object.assign(
+      {},
+      ...this.#providerTools.map(({ fields: asked }) => asked ?? {}),
+    );
     const generation = this.#options.fit(request.generation, tools.length > 0);
-    const options = toChatOptions({ ...request, tools, generation }, this.#dialect);
-    const body = jsonBody({ model: this.modelName, ...options }, texts);
+    const { thinksInStreamsOnly } = this.#dialect.vendor;
+    const isStreamed =
+      request.settings.isStreamed || (thinksInStreamsOnly === true && isThinking(generation));
+    const settings = { ...request.settings, isStreamed };
+    const options = toChatOptions({ ...request, tools, generation, settings }, this.#dialect);
+    const body = jsonBody({ model: this.modelName, ...fields, ...options }, texts);
     return this.#endpoint.call(request.settings, body);
   }
 

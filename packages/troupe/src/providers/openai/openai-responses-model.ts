@@ -1,4 +1,5 @@
 import type { MediaBlock, Prompt } from '../../formatter/prompt.ts';
+import type { ContentBlock } from '../../message/blocks.ts';
 import {
   HttpChatModel,
   type WireCall,
@@ -11,8 +12,10 @@ import { chatDialectOf } from './dialect.ts';
 import { Endpoint, vendorOf, type OpenAIEndpointOptions } from './endpoint.ts';
 import type { ModelRule } from './model-rules.ts';
 import { OptionFitter } from './option-fitter.ts';
+import { toolSecrets, type OpenAITool } from './tools/openai-tools.ts';
 import { ResponsesDecoder } from './responses-from-wire.ts';
 import {
+  isTakenByResponses,
   metaKeyOf,
   toInputItems,
   toResponsesOptions,
@@ -30,6 +33,8 @@ export interface OpenAIResponsesModelOptions extends OpenAIEndpointOptions {
    * answers. @default false
    */
   readonly store?: boolean | undefined;
+  /** Tools of the Responses API besides functions, made by `openaiTools`. */
+  readonly providerTools?: readonly OpenAITool[] | undefined;
 }
 
 /** Adapts a rule to the Responses API, which accepts some options that Chat Completions rejects. */
@@ -47,6 +52,7 @@ export class OpenAIResponsesModel extends HttpChatModel {
   readonly #settings: ResponsesSettings;
   readonly #options: OptionFitter;
   readonly #metaKey: string;
+  readonly #vendorKey: string;
   readonly #fetchesMedia: boolean;
   readonly #input: WireTexts;
   readonly #tools = new ToolTexts(toResponsesTool);
@@ -61,11 +67,13 @@ export class OpenAIResponsesModel extends HttpChatModel {
       isReasoning,
       reasoningSummary: options.reasoningSummary,
       store: options.store ?? false,
+      providerTools: options.providerTools ?? [],
       vendor,
     };
     this.#options = new OptionFitter(options.modelName, inResponses(rule));
     const metaKey = metaKeyOf(name);
     this.#metaKey = metaKey;
+    this.#vendorKey = name;
     this.#fetchesMedia = vendor.fetches.length > 0;
     const { store } = this.#settings;
     const rules = { metaKey, store, takesReasoning: isReasoning !== false };
@@ -76,19 +84,29 @@ export class OpenAIResponsesModel extends HttpChatModel {
     return this.#fetchesMedia;
   }
 
+  protected override takesBack(block: ContentBlock): boolean {
+    return isTakenByResponses(block, this.#metaKey);
+  }
+
   protected override toCall(prompt: Prompt, request: WireRequest): WireCall {
-    const { tools = [] } = request;
+    const { providerTools } = this.#settings;
+    const { tools: all = [] } = request;
+    const tools = all.filter(({ name }) => !providerTools.some(({ runBy }) => runBy === name));
+    const own = providerTools.map(({ tool }) => JSON.stringify(tool));
+    const functions = this.#tools.array(tools).slice(1, -1);
+    const offered = [...(tools.length > 0 ? [functions] : []), ...own];
     const texts = {
       input: this.#input.array(prompt.items),
-      ...(tools.length > 0 && { tools: this.#tools.array(tools) }),
+      ...(offered.length > 0 && { tools: `[${offered.join(',')}]` }),
     };
     const generation = this.#options.fit(request.generation, tools.length > 0);
-    const options = toResponsesOptions({ ...request, generation }, this.#settings);
+    const options = toResponsesOptions({ ...request, tools, generation }, this.#settings);
     const body = jsonBody({ model: this.modelName, ...options }, texts);
-    return this.#endpoint.call(request.settings, body);
+    const call = this.#endpoint.call(request.settings, body);
+    return { ...call, secrets: [...(call.secrets ?? []), ...toolSecrets(providerTools)] };
   }
 
   protected override newDecoder(_request: WireRequest, toError: (data: JsonObject) => Error): WireDecoder {
-    return new ResponsesDecoder(this.#metaKey, toError, this.#settings.store);
+    return new ResponsesDecoder(this.#metaKey, this.#vendorKey, toError, this.#settings.store);
   }
 }

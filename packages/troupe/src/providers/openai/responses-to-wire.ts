@@ -1,12 +1,23 @@
 import { fitId } from '../../formatter/msg-parts.ts';
 import type { AssistantItem, MediaBlock, PromptItem } from '../../formatter/prompt.ts';
-import type { TextBlock, ThinkingBlock, ToolResultBlock } from '../../message/blocks.ts';
+import {
+  isProviderTool,
+  type ContentBlock,
+  type TextBlock,
+  type ThinkingBlock,
+  type ToolResultBlock,
+  type ToolUseBlock,
+} from '../../message/blocks.ts';
 import type { ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
 import type { WireRequest } from '../../model/http/http-chat-model.ts';
 import type { JsonObject, JsonValue } from '../../util/json.ts';
 import { cachingFields } from './chat-to-wire.ts';
 import type { ChatVendor } from './vendors.ts';
 import { objectOf } from '../../model/http/wire-values.ts';
+import type { OpenAITool } from './tools/openai-tools.ts';
+import { wireAnnotated } from './tools/responses-annotations.ts';
+import { wireClientCall, wireClientOutput } from './tools/responses-client-calls.ts';
+import { wireProviderItem } from './tools/responses-provider-items.ts';
 
 /** Pattern of tool call ids that the API accepts. */
 const CALL_ID = /^.{1,64}$/;
@@ -23,7 +34,7 @@ export function metaKeyOf(vendorName: string): string {
 export interface InputRules {
   /** Key of the vendor whose thinking is sent back. */
   readonly metaKey: string;
-  /** Whether the model accepts reasoning items: those that don't think reject them. */
+  /** Whether the model accepts reasoning items. Models without thinking reject reasoning items. */
   readonly takesReasoning: boolean;
   /** Whether the vendor stores items, and knows them by their ids. */
   readonly store: boolean;
@@ -39,12 +50,15 @@ export function toInputItems(item: PromptItem, rules: InputRules): readonly Json
     case 'assistant':
       return toAssistant(item, rules);
     case 'tool':
-      return item.results.map((result) => ({
-        type: 'function_call_output',
-        call_id: fitId(result.id, CALL_ID),
-        output: toOutput(result),
-      }));
+      return item.results.map((result, i) => toResult(result, item.calls?.[i], rules.metaKey));
   }
+}
+
+function toResult(result: ToolResultBlock, call: ToolUseBlock | undefined, metaKey: string): JsonObject {
+  const own = wireClientOutput(call, result, metaKey);
+  return (
+    own ?? { type: 'function_call_output', call_id: fitId(result.id, CALL_ID), output: toOutput(result) }
+  );
 }
 
 /**
@@ -62,6 +76,8 @@ function toAssistant({ content }: AssistantItem, rules: InputRules): readonly Js
  */
 function withPairedId(item: JsonObject, i: number, all: readonly JsonObject[]): JsonObject {
   const isReasoning = item['type'] === 'reasoning';
+  const isOptional = isReasoning || item['type'] === 'message' || item['type'] === 'function_call';
+  if (!isOptional) return item; // items of other types need their ids
   const other = isReasoning ? all.slice(i + 1).find(({ type }) => type !== 'reasoning') : all[i - 1];
   const isPair = isReasoning || other?.['type'] === 'reasoning';
   if (isPair && typeof other?.['id'] === 'string') return item;
@@ -81,15 +97,19 @@ function toOutputItem(
       return takesReasoning ? toReasoning(block, meta) : [];
     case 'text': {
       const phase = typeof meta['phase'] === 'string' && { phase: meta['phase'] };
-      const content = [{ type: 'output_text', text: block.text }];
+      const content = wireAnnotated(block, metaKey) ?? [{ type: 'output_text', text: block.text }];
       return [{ ...(ownId && { type: 'message' }), ...ownId, role: 'assistant', content, ...phase }];
     }
     case 'tool_use': {
+      const own = wireClientCall(block, metaKey);
+      if (own !== undefined) return [own];
       const call = { call_id: fitId(block.id, CALL_ID), name: block.name };
       return [{ type: 'function_call', ...ownId, ...call, arguments: JSON.stringify(block.input) }];
     }
-    default:
-      return []; // the wire has no field for media made by the model
+    default: {
+      const own = wireProviderItem(block, metaKey); // the wire has no field for other media made by the model
+      return own === undefined ? [] : [own];
+    }
   }
 }
 
@@ -129,6 +149,12 @@ function toPart(block: TextBlock | MediaBlock): JsonObject {
   };
 }
 
+/** Whether a block of an answer goes back as the vendor has made it. */
+export function isTakenByResponses(block: ContentBlock, metaKey: string): boolean {
+  if (isProviderTool(block)) return block.providerMeta?.[metaKey] !== undefined;
+  return block.type === 'text' && wireAnnotated(block, metaKey) !== undefined;
+}
+
 /** Marks a tool as not strict unless asked for: strict mode requires a special kind of schema. */
 export function toResponsesTool({ name, description, parameters }: ToolSchema): JsonObject {
   return {
@@ -145,23 +171,29 @@ export interface ResponsesSettings {
   readonly isReasoning: boolean | undefined;
   readonly reasoningSummary: 'auto' | 'concise' | 'detailed' | undefined;
   readonly store: boolean;
+  readonly providerTools: readonly OpenAITool[];
   readonly vendor: ChatVendor;
 }
 
 /** The fields of the body besides the input and the tools. */
 export function toResponsesOptions(
   { generation, structured, toolChoice, tools = [], settings }: WireRequest,
-  { isReasoning, reasoningSummary, store, vendor }: ResponsesSettings,
+  { isReasoning, reasoningSummary, store, providerTools, vendor }: ResponsesSettings,
 ): { [key: string]: JsonValue | undefined } {
   const { reasoningEffort: effort } = generation;
+  const hasTools = tools.length + providerTools.length > 0;
+  const included = [
+    ...(isReasoning ? ['reasoning.encrypted_content'] : []),
+    ...providerTools.flatMap(({ include = [] }) => include),
+  ];
   return {
     stream: settings.isStreamed,
     store,
     max_output_tokens: generation.maxTokens,
     temperature: generation.temperature,
     top_p: generation.topP,
-    parallel_tool_calls: tools.length > 0 ? generation.parallelToolCalls : undefined,
-    tool_choice: tools.length > 0 ? toToolChoice(toolChoice) : undefined,
+    parallel_tool_calls: hasTools ? generation.parallelToolCalls : undefined,
+    tool_choice: hasTools ? toToolChoice(toolChoice) : undefined,
     text: structured && {
       format: {
         type: 'json_schema',
@@ -170,7 +202,7 @@ export function toResponsesOptions(
         strict: false,
       },
     },
-    include: isReasoning ? ['reasoning.encrypted_content'] : undefined,
+    include: included.length > 0 ? included : undefined,
     reasoning:
       isReasoning && (effort !== undefined || reasoningSummary !== undefined)
         ? {

@@ -83,6 +83,8 @@ export interface ChatVendor {
   readonly roleOrder: 'any' | 'assistant_after_tool' | 'alternating';
   /** Whether `stream_options` is known. Other vendors send the usage unasked. */
   readonly takesStreamOptions: boolean;
+  /** Whether the vendor rejects thinking without streaming. Such answers are streamed. */
+  readonly thinksInStreamsOnly?: boolean;
   /** Whether `service_tier` is known. */
   readonly takesServiceTier: boolean;
   /** Fields by which the caching of a prompt is set. */
@@ -165,6 +167,7 @@ export const CHAT_VENDORS = {
     baseUrl: 'https://dashscope.aliyuncs.com/compatible-mode/v1',
     keyVariables: ['DASHSCOPE_API_KEY'],
     thinkingSwitch: 'enable_thinking',
+    thinksInStreamsOnly: true,
     forcedChoice: 'named',
     forcedTools: 'without_thinking',
     takesTopK: true,

@@ -3,7 +3,7 @@ import { canonicalJson } from '../../util/canonical-json.ts';
 import { hmacSha256, isSameSecret } from '../../util/hash.ts';
 import { isJsonObject, setOwn, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { aliasPath, type SessionComponents } from './component-state.ts';
-import type { Head } from './session-format.ts';
+import type { Head, HeadList } from './session-format.ts';
 import type { CheckedKey } from './session-key.ts';
 import type { SessionStore } from './session-store.ts';
 
@@ -19,9 +19,16 @@ export function approvalKeyBytes(key: ApprovalKey): Uint8Array<ArrayBuffer> {
   throw new TroupeError('invalid_config', `An approvalKey needs at least ${MIN_KEY_BYTES} bytes.`);
 }
 
+/** What codes cover: the states of components without lists, and where their lists are. */
+export interface SignedParts {
+  readonly components: JsonObject;
+  readonly lists: readonly Pick<HeadList, 'path'>[];
+}
+
 /**
- * Message authentication codes of components: HMAC-SHA-256 over the scope, the ids of the session, the name of the component and
- * its state without lists, under a key outside of the state. Only a state with a valid code may grant anything, unless the store
+ * Message authentication codes of components: HMAC-SHA-256 over the scope, the ids of the session, the name of the component,
+ * its state without lists and the paths of its lists, under a key outside of the state. Items of lists grant nothing; a list at
+ * another path could take the place of a part that does. Only a state with a valid code may grant anything, unless the store
  * is private to the program and the program gave no key.
  */
 export class ComponentMacs {
@@ -40,12 +47,12 @@ export class ComponentMacs {
   }
 
   /** Codes for the components of a save. Without a key there are none. */
-  async sign(key: CheckedKey, components: JsonObject): Promise<JsonObject> {
+  async sign(key: CheckedKey, { components, lists }: SignedParts): Promise<JsonObject> {
     const secret = this.#given ?? (await this.#store.approvalKey?.('make'));
     const macs: { [name: string]: JsonValue } = {};
     if (secret === undefined) return macs;
     for (const [name, state] of Object.entries(components))
-      setOwn(macs, name, await this.#macOf(secret, key, name, state));
+      setOwn(macs, name, await this.#macOf(secret, key, name, state, lists));
     return macs;
   }
 
@@ -54,7 +61,7 @@ export class ComponentMacs {
     const names = Object.keys(head.components);
     const valid = await Promise.all(names.map((name) => this.#isValid(from, head, name)));
     const kept = names.filter((_, i) => valid[i]).map((name) => [name, head.components[name] ?? null]);
-    return this.sign(to, Object.fromEntries(kept) as JsonObject);
+    return this.sign(to, { components: Object.fromEntries(kept) as JsonObject, lists: head.lists });
   }
 
   /** True if nobody has edited the saved state of any of the components. */
@@ -67,12 +74,12 @@ export class ComponentMacs {
     return valid.every(Boolean);
   }
 
-  async #isValid(key: CheckedKey, { macs, components }: Head, name: string): Promise<boolean> {
+  async #isValid(key: CheckedKey, { macs, components, lists }: Head, name: string): Promise<boolean> {
     const mac = isJsonObject(macs) && Object.hasOwn(macs, name) ? macs[name] : undefined;
     const state = Object.hasOwn(components, name) ? components[name] : undefined;
     if (typeof mac !== 'string' || state === undefined) return false;
     const secret = this.#given ?? (await this.#store.approvalKey?.('read'));
-    return secret !== undefined && isSameSecret(mac, await this.#macOf(secret, key, name, state));
+    return secret !== undefined && isSameSecret(mac, await this.#macOf(secret, key, name, state, lists));
   }
 
   async #macOf(
@@ -80,8 +87,11 @@ export class ComponentMacs {
     { user, session }: CheckedKey,
     name: string,
     state: JsonValue,
+    lists: SignedParts['lists'],
   ): Promise<string> {
     const { scope = '' } = this.#store;
-    return hmacSha256(secret, canonicalJson(['troupe-state', 1, scope, user, session, name, state]));
+    const paths = lists.filter(({ path }) => path[0] === name).map(({ path }) => canonicalJson(path));
+    const signed = ['troupe-state', 2, scope, user, session, name, state, paths.toSorted()];
+    return hmacSha256(secret, canonicalJson(signed));
   }
 }

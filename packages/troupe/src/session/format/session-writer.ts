@@ -1,5 +1,5 @@
-import { setOwn, type JsonObject, type JsonValue } from '../../util/json.ts';
-import type { ComponentMacs } from './component-macs.ts';
+import { setOwn, type JsonValue } from '../../util/json.ts';
+import type { ComponentMacs, SignedParts } from './component-macs.ts';
 import type { ComponentState, SessionComponents } from './component-state.ts';
 import { listToSave, type SavedList } from './list-to-save.ts';
 import { saveLists } from './save-lists.ts';
@@ -34,7 +34,7 @@ export class SessionWriter {
     const saved = new Map(syncStates.flatMap(({ lastSaved }) => [...(lastSaved?.lists ?? [])]));
     const listsToSave = lists.map((list) => listToSave(list, saved.get(pathText(list.path))));
     const others = othersThan(components, syncStates[0], saved);
-    const whole = await this.#signed(key, { ...rest, ...state.aliases }, others, hasGrants);
+    const whole = await this.#signed(key, { components: { ...rest, ...state.aliases }, lists }, others, hasGrants);
     const remember = (): void => {
       for (const [name, module] of Object.entries(components))
         this.#syncStates.wasSaved({ [name]: module }, key, this.#syncStates.of(module, key) ?? syncStates[0]);
@@ -60,7 +60,7 @@ export class SessionWriter {
     const { rest, lists, hasGrants } = state.stateParts();
     const listsToSave = lists.map((list) => listToSave(list, undefined));
     const syncState = newSyncState(base);
-    const whole = await this.#signed(key, { ...rest, ...state.aliases }, others, hasGrants);
+    const whole = await this.#signed(key, { components: { ...rest, ...state.aliases }, lists }, others, hasGrants);
     try {
       const head = await saveLists(this.#store, key, [syncState], whole, [
         ...listsToSave,
@@ -113,12 +113,12 @@ export class SessionWriter {
   /** The components of a save, with codes if they allow anything; others keep the code that they were saved with. */
   async #signed(
     key: CheckedKey,
-    own: JsonObject,
+    own: SignedParts,
     others: Others,
     hasGrants: boolean,
   ): Promise<Pick<Head, 'components' | 'macs'>> {
     const macs = hasGrants ? await this.#macs.sign(key, own) : {};
-    return { components: { ...others.components, ...own }, macs: { ...others.macs, ...macs } };
+    return { components: { ...others.components, ...own.components }, macs: { ...others.macs, ...macs } };
   }
 
   /** Checks whether a save with an unknown outcome has happened. */

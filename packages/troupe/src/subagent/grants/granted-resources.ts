@@ -38,6 +38,11 @@ export function tracerOf(grant: ResourceGrant): Tracer | undefined {
   return granted('tracer', grant);
 }
 
+/** Whether the spec turns spans off for everything that the sub-agent does. */
+export function isTracingOff({ spec }: ResourceGrant): boolean {
+  return policyOf('tracer', spec.resources) === 'off';
+}
+
 /**
  * Resources of a sub-agent for one task, by the policies of `SUBAGENT_RESOURCES`, never more than the host
  * has.

@@ -1,5 +1,7 @@
+import type { SpanOutcome } from '../../tracing/traced-operation.ts';
+import { foreignSourceOf } from '../tool/known-tools.ts';
 import type { Suspension } from '../tool/tool-suspension.ts';
-import type { ToolCallResult } from '../tool/tool.ts';
+import type { Tool, ToolCallResult } from '../tool/tool.ts';
 
 /** A tool call without a result yet: a person, or another program, has to decide or to supply the result. */
 export interface SuspendedToolCall {
@@ -16,8 +18,16 @@ export function resulting(result: ToolCallResult): ToolCallOutcome {
   return { kind: 'result', result };
 }
 
-export function suspended(suspension: Suspension): SuspendedToolCall {
-  return { kind: 'suspended', suspension };
+/** @param tool the tool whose call is suspended: what a decision allows is bound to its source */
+export function suspended(suspension: Suspension, tool: Tool): SuspendedToolCall {
+  const source = foreignSourceOf(tool);
+  return { kind: 'suspended', suspension: { ...suspension, ...(source !== undefined && { source }) } };
+}
+
+/** Outcome of a tool call for its span. */
+export function spanOutcomeOf(outcome: ToolCallOutcome): SpanOutcome {
+  if (outcome.kind === 'suspended') return { status: 'suspended' };
+  return { status: outcome.result.status, toolResult: outcome.result };
 }
 
 /** Whether `acting` of an agent, or `next` of a middleware, gave a suspension in place of a tool result. */

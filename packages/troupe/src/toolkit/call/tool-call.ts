@@ -156,7 +156,7 @@ export class ToolCall {
       const judged = { ...call, input: shownInput(checked.value, call, tool.tool) };
       const verdict = await this.#options.authorize?.({ call: judged, sent: call, tool: tool.tool });
       if (verdict?.behavior === 'deny') return this.#resulting(denied(verdict.reason));
-      if (verdict?.behavior === 'ask') return suspended(suspension('approval', judged, verdict));
+      if (verdict?.behavior === 'ask') return suspended(suspension('approval', judged, verdict), tool.tool);
       const running = { tool, call, passChunk, shown: undefined };
       output = await this.#execute(running, checked.value, verdict?.confinement);
     } catch (thrown) {
@@ -165,7 +165,7 @@ export class ToolCall {
     }
     if (!ToolSuspension.isInstance(output)) return resulting(await this.#finish(tool, call, output));
     const reason = suspensionOf(output, call);
-    if (reason !== undefined) return suspended(reason);
+    if (reason !== undefined) return suspended(reason, tool.tool);
     return resulting(await this.#finish(tool, call, failureOf(output)));
   }
 

@@ -42,3 +42,14 @@ export function sourceOf(tool: Tool): string {
 export function isForeign(source: string): boolean {
   return source !== LIBRARY && source !== PROGRAM;
 }
+
+/** Source of a tool that comes from elsewhere; undefined for tools of this library and of the program. */
+export function foreignSourceOf(tool: Tool): string | undefined {
+  const source = sourceOf(tool);
+  return isForeign(source) ? source : undefined;
+}
+
+/** Tool name for settings and grants: with the source of a tool from elsewhere before it (`mcp:files/search`). A tool name has no slash. */
+export function qualifiedName(name: string, foreignSource: string | undefined): string {
+  return foreignSource === undefined ? name : `${foreignSource}/${name}`;
+}

@@ -133,7 +133,7 @@ describe('a mistake is told when the tool is registered', () => {
       { schema: { city: z.string() } as never },
       "The tool 't' has a schema that can't be used: 'city' is a schema itself: combine the parts in one schema, e.g. with z.object({ … }).",
     ],
-    ['a number', { schema: 5 as never }, "The tool 't' has a schema that can't be used: the schema"],
+    ['a number', { schema: 5 as never }, "The tool 't' has a schema that can't be used: A schema is made by"],
     [
       'a schema that is no JSON',
       { schema: { type: 'object', x: (() => 1) as never } },

@@ -2,7 +2,13 @@ import { messageOf, TroupeError } from '../../errors.ts';
 import type { ToolSchema } from '../../model/chat-model-base.ts';
 import { checkNumber } from '../../util/check-number.ts';
 import { copyJsonObject, type JsonObject } from '../../util/json.ts';
-import { toJsonSchema, type AnySchema, type JsonSchema, type Validation } from '../../util/schema.ts';
+import {
+  SchemaError,
+  toJsonSchema,
+  type AnySchema,
+  type JsonSchema,
+  type Validation,
+} from '../../util/schema.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { readArguments, type ArgumentSchema } from './read-arguments.ts';
 import { parametersOf, propertiesOf, withExtension, withoutProperties } from './shown-schema.ts';
@@ -124,7 +130,7 @@ function argumentSchema(toolName: string, schema: AnySchema): ArgumentSchema {
     parametersOf(toolName, jsonSchema);
     return { schema: converted === schema ? jsonSchema : schema, jsonSchema };
   } catch (error) {
-    if (TroupeError.isInstance(error)) throw error;
+    if (TroupeError.isInstance(error) && !(error instanceof SchemaError)) throw error;
     return refuse(toolName, `has a schema that can't be used: ${messageOf(error).replace(/\.$/, '')}`, error);
   }
 }

@@ -6,13 +6,17 @@ import { copyJson, type JsonValue } from '../../util/json.ts';
 import { toJsonSchema, type AnySchema } from '../../util/schema.ts';
 
 /** Why a tool call has no result yet. JSON. */
-export type Suspension =
+export type Suspension = {
+  /** Source of a tool that comes from elsewhere. */
+  readonly source?: string;
+} & (
   | (Omit<PendingCall, 'id' | 'agentPath' | 'kind' | 'question'> & {
       readonly kind: 'approval' | 'external';
     })
   | (AskedQuestion & { readonly kind: 'question'; readonly call: ToolUseBlock })
   /** The tool is an agent, or runs agents, with pending tool calls. */
-  | { readonly kind: 'nested'; readonly state: JsonValue; readonly pending: readonly PendingCall[] };
+  | ({ readonly kind: 'nested' } & ToolSuspensionOptions)
+);
 
 /** A question of a tool. JSON. */
 export interface AskedQuestion {
@@ -50,6 +54,12 @@ export interface ToolSuspensionOptions {
   readonly state: JsonValue;
   /** Pending tool calls to decide first. */
   readonly pending: readonly PendingCall[];
+}
+
+/** A suspension of a tool that runs again after decisions, as an agent keeps it. */
+export interface NestedSuspension extends ToolSuspensionOptions {
+  /** Source of a tool that comes from elsewhere. */
+  readonly source?: string;
 }
 
 /**

@@ -49,18 +49,21 @@ export function processTreeOf(
 export async function endProcesses(tree: ProcessTree): Promise<void> {
   send(-tree.leader, tree.endsTogether ? 'SIGKILL' : 'SIGSTOP');
   const first = tree.firstInside();
-  const rounds = first === undefined ? MAX_ROUNDS : MAX_SANDBOX_ROUNDS;
-  for (let round = 0; round < rounds; round++) {
-    // Collected before any kill, because orphans lose their parent.
-    const members = first === undefined ? await findMembers(tree) : await ifAlive(first, tree);
+  if (first !== undefined) return untilDead(first, tree);
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const members = await findMembers(tree); // collected before any kill, because orphans lose their parent
     for (const pid of [-tree.leader, ...members]) send(pid, 'SIGKILL');
     if (members.length === 0) return;
   }
 }
 
-async function ifAlive(pid: number, { since }: ProcessTree): Promise<readonly number[]> {
-  const [stat, start] = [await readStat(pid), await since];
-  return stat !== undefined && !stat.isDead && stat.since >= start ? [pid] : [];
+/** The kernel has ended the process with its launcher. No signal is sent: the process id may belong to another process now. */
+async function untilDead(pid: number, { since }: ProcessTree): Promise<void> {
+  const start = await since;
+  for (let round = 0; round < MAX_SANDBOX_ROUNDS; round++) {
+    const stat = await readStat(pid);
+    if (stat === undefined || stat.isDead || stat.since < start) return;
+  }
 }
 
 async function findMembers({ leader, mark, since }: ProcessTree): Promise<readonly number[]> {

@@ -20,6 +20,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findSandbox, isSandbox, type SandboxSearch } from '../find-sandbox.ts';
 import { fixedCommand } from './fixed-commands.ts';
 import { launcherProblem } from './launcher-errors.ts';
+import { moveAway } from './move-away.ts';
+import { fromText } from './scan-folder.ts';
 import { isOwnFolder, sandboxLine, type SandboxView } from './sandbox-line.ts';
 import { seccompFilter } from './seccomp-filter.ts';
 import { WritableFolders } from './writable-folders.ts';
@@ -390,6 +392,20 @@ describe('writable folders', () => {
       `${'n'.repeat(251)}.pth`,
     ]);
     expect(readdirSync(aside ?? '')).toHaveLength(3);
+    rmSync(aside ?? '', { recursive: true });
+  });
+
+  test('lose nothing to a link that another program put in place of a folder', async () => {
+    for (const name of ['outside', 'cwd/sub']) mkdirSync(join(folder, name), { recursive: true });
+    for (const name of ['outside/.envrc', 'cwd/sub/.envrc']) writeFileSync(join(folder, name), '');
+    symlinkSync('../outside', join(folder, 'cwd/link'));
+    const paths = ['cwd/link/.envrc', 'cwd/sub/.envrc', 'cwd/gone/.envrc'].map((path) =>
+      fromText(join(folder, path)),
+    );
+    const { folder: aside, left } = await moveAway(paths);
+    expect(left).toEqual([paths[0], paths[2]]);
+    expect(readdirSync(aside ?? '')).toEqual(['1-.envrc']);
+    expect(readdirSync(join(folder, 'outside'))).toEqual(['.envrc']);
     rmSync(aside ?? '', { recursive: true });
   });
 

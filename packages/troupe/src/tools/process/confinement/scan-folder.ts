@@ -2,7 +2,7 @@ import { lstatSync, type Dirent } from 'node:fs';
 import { chmod, readdir, readlink, realpath } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
-import { isToolFolder, runsLater } from '../../../permission/runs-later.ts';
+import { isToolFolder, runsLater } from '../../../permission/shell/runs-later.ts';
 
 /**
  * Paths in bytes, each byte as one character: a name that is not UTF-8 must not be overlooked. Converted by

@@ -1,9 +1,6 @@
-import { cp, mkdtemp, rename, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
-
+import { moveAway } from './move-away.ts';
 import type { SandboxFolder } from './sandbox-line.ts';
-import { leaves, scanFolder, toBytes, toText, type BytePath, type FolderScan } from './scan-folder.ts';
+import { leaves, scanFolder, toText, type BytePath, type FolderScan } from './scan-folder.ts';
 
 /** New files of a confined program that were moved away, because other programs run such files by themselves. */
 export interface SetAside {
@@ -18,8 +15,6 @@ export interface SetAside {
 /** Maximum files kept read-only in one sandbox, because each needs a mount. */
 const MAX_KEPT = 500;
 const MAX_ENTRIES_AFTERWARDS = 2_000_000;
-/** Maximum characters kept of a name, each of up to four bytes. The system refuses names of more than 255 bytes. */
-const MAX_NAME = 60;
 
 /**
  * Folders that one tool call may change, except what other programs run by themselves: existing files of that
@@ -98,26 +93,6 @@ function problemIn(scans: ReadonlyMap<string, FolderScan>): string | undefined {
     if (odd !== undefined) return `${toText(odd[0])} is a link, or its name is not readable`;
   }
   return kept > MAX_KEPT ? `more than ${MAX_KEPT} files would have to stay read-only` : undefined;
-}
-
-/** @returns the new folder, and paths that could not be moved */
-async function moveAway(
-  found: readonly BytePath[],
-): Promise<{ folder: string | undefined; left: readonly BytePath[] }> {
-  if (found.length === 0) return { folder: undefined, left: [] };
-  const folder = await mkdtemp(join(tmpdir(), 'troupe-set-aside-'));
-  const left: BytePath[] = [];
-  for (const [i, path] of found.entries()) {
-    const target = join(folder, `${i}-${basename(toText(path)).slice(-MAX_NAME)}`);
-    try {
-      await rename(toBytes(path), target);
-    } catch {
-      // on another file system
-      await cp(toText(path), target, { recursive: true, verbatimSymlinks: true }).catch(() => {});
-      await rm(toBytes(path), { recursive: true, force: true }).catch(() => void left.push(path));
-    }
-  }
-  return { folder, left };
 }
 
 const held = new Set<readonly string[]>();

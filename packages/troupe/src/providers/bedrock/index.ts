@@ -1,0 +1,1 @@
+export { bedrock, type AwsCredentials, type BedrockOptions } from './bedrock.ts';

@@ -1,0 +1,126 @@
+import type { ContentBlock, ImageBlock, ProviderToolResultBlock } from '../../../message/blocks.ts';
+import { objectOf, objectsOf, stringOf } from '../../../model/http/wire-values.ts';
+import { isJsonObject, readJson, type JsonObject, type JsonValue } from '../../../util/json.ts';
+
+/** Types of items run by the vendor, which go back unchanged. */
+const PROVIDER_ITEM =
+  /^(?:(?:web|file|x|tool)_search_call|tool_search_output|code_interpreter_call|image_generation_call|mcp_call|mcp_list_tools|shell_call|shell_call_output|compaction)$/;
+
+export function isProviderItem({ type }: JsonObject): boolean {
+  return PROVIDER_ITEM.test(stringOf(type));
+}
+
+/** Id of an item for its blocks. */
+export function providerItemId(item: JsonObject): string {
+  return stringOf(item['id']) || stringOf(item['call_id']) || stringOf(item['type']);
+}
+
+/** Name of the tool of an item: `web_search`, or that of the MCP server's tool. */
+export function providerToolName(item: JsonObject): string {
+  return stringOf(item['name']) || stringOf(item['type']).replace(/_call$/, '');
+}
+
+/** Input of the tool, as far as the item contains it. */
+export function providerToolInput(item: JsonObject): JsonObject {
+  switch (stringOf(item['type'])) {
+    case 'code_interpreter_call':
+      return { code: stringOf(item['code']) };
+    case 'file_search_call':
+      return { queries: item['queries'] ?? [] };
+    case 'image_generation_call':
+      return given({ prompt: item['revised_prompt'], action: item['action'] });
+    case 'mcp_list_tools':
+      return { server: stringOf(item['server_label']) };
+    case 'mcp_call':
+    case 'tool_search_call': {
+      const args = isJsonObject(item['arguments'])
+        ? item['arguments']
+        : readJson(stringOf(item['arguments']));
+      return isJsonObject(args) ? args : {};
+    }
+    default: {
+      const { sources: _, ...action } = objectOf(item['action']); // sources are the result
+      return action;
+    }
+  }
+}
+
+/** The block with the result of an item, for people. The item itself stands with the call. */
+export function providerToolResult(
+  item: JsonObject,
+  executedBy: string,
+  metaKey: string,
+): ProviderToolResultBlock {
+  const { error } = item;
+  const isFailed =
+    /failed|incomplete/.test(stringOf(item['status'])) || (error !== undefined && error !== null);
+  return {
+    type: 'provider_tool_result',
+    id: providerItemId(item),
+    name: providerToolName(item),
+    output: isFailed ? textOf(error) || 'failed' : readable(item) || stringOf(item['status']) || 'completed',
+    status: isFailed ? 'error' : 'ok',
+    executedBy,
+    providerMeta: { [metaKey]: {} },
+  };
+}
+
+function readable(item: JsonObject): string {
+  switch (stringOf(item['type'])) {
+    case 'web_search_call':
+    case 'x_search_call':
+      return lines(objectOf(item['action'])['sources'], ({ url, name }) => stringOf(url) || stringOf(name));
+    case 'file_search_call':
+      return lines(item['results'], ({ filename, text }) => `${stringOf(filename)}: ${stringOf(text)}`);
+    case 'code_interpreter_call':
+      return lines(item['outputs'], ({ logs, url }) => stringOf(logs) || stringOf(url));
+    case 'mcp_list_tools':
+      return lines(item['tools'], ({ name }) => stringOf(name));
+    case 'shell_call_output':
+      return lines(item['output'], ({ stdout, stderr }) =>
+        [stringOf(stdout), stringOf(stderr)].join('\n').trim(),
+      );
+    default:
+      return textOf(item['output']);
+  }
+}
+
+/** The image that a generation has made; undefined without one. The item keeps everything but the bytes. */
+export function generatedImage(item: JsonObject, metaKey: string): ImageBlock | undefined {
+  const { result, ...rest } = item;
+  const data = stringOf(result);
+  if (data === '') return undefined;
+  const mediaType = `image/${stringOf(item['output_format']) || 'png'}`;
+  return {
+    type: 'image',
+    source: { type: 'base64', mediaType, data },
+    providerMeta: { [metaKey]: { item: rest } },
+  };
+}
+
+/** The item behind a block, as the vendor made it; undefined if the block says nothing to the vendor, or is not the vendor's. */
+export function wireProviderItem(block: ContentBlock, metaKey: string): JsonObject | undefined {
+  const item = objectOf(objectOf(block.providerMeta?.[metaKey])['item']);
+  if (!isProviderItem(item)) return undefined;
+  if (block.type === 'provider_tool_use') return item['type'] === 'image_generation_call' ? undefined : item;
+  const isImage = block.type === 'image' && item['type'] === 'image_generation_call';
+  return isImage && block.source.type === 'base64' ? { ...item, result: block.source.data } : undefined;
+}
+
+function lines(value: JsonValue | undefined, line: (entry: JsonObject) => string): string {
+  return objectsOf(value)
+    .map(line)
+    .filter((text) => text !== '')
+    .join('\n');
+}
+
+function textOf(value: JsonValue | undefined): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function given(fields: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
+  const defined: Record<string, JsonValue> = {};
+  for (const [key, value] of Object.entries(fields)) if (typeof value === 'string') defined[key] = value;
+  return defined;
+}

@@ -1,0 +1,1 @@
+export { vertex, type VertexOptions } from './vertex.ts';

@@ -1,0 +1,150 @@
+import { expect, test } from 'vitest';
+import { MsgDraft } from '../../src/message/msg-draft.ts';
+import { Msg } from '../../src/message/msg.ts';
+import { chatProviderTools, OpenAIChatModel, type ChatVendorName } from '../../src/providers/openai/index.ts';
+import type { JsonObject } from '../../src/util/json.ts';
+import { TOOLS } from './histories.ts';
+import { openAiChatFaults, STRICTNESS } from './openai-chat-rules.ts';
+import { describeProviderTools, type ProviderToolCase } from './provider-tools-suite.ts';
+import { fetchOf, readFixtures, type SentRequest } from './replay.ts';
+
+const SSE = { 'content-type': 'text/event-stream' };
+const file = {
+  type: 'file',
+  file: { hash: 'ab12', name: 'a.pdf', content: [{ type: 'text', text: 'Inhalt' }] },
+};
+
+/** The messages that stand for the answer: sources as text, because no vendor takes citations back. */
+const CASES: Partial<Record<ChatVendorName, readonly ProviderToolCase[]>> = {
+  openrouter: [
+    {
+      name: 'web-and-file',
+      sentBack: [
+        {
+          role: 'assistant',
+          content: 'Es sind 12 °C.\n\nSources:\n[1] Wetter <https://example.com/koeln>',
+          annotations: [file],
+        },
+      ],
+      inWords: ['https://example.com/koeln'],
+    },
+  ],
+  xai: [
+    {
+      name: 'live-search',
+      sentBack: [
+        {
+          role: 'assistant',
+          content: 'Es sind 12 °C.\n\nSources:\n[1] https://example.com/koeln\n[2] https://x.com/i/status/1',
+        },
+      ],
+      inWords: ['https://x.com/i/status/1'],
+    },
+  ],
+  perplexity: [
+    {
+      name: 'searched',
+      sentBack: [
+        {
+          role: 'assistant',
+          content:
+            'Es sind 12 °C[1].\n\nSources:\n[1] Wetter <https://example.com/koeln>\n[2] Klima <https://example.org/>',
+        },
+      ],
+      inWords: ['https://example.org/'],
+    },
+  ],
+  groq: [
+    {
+      name: 'executed-tools',
+      sentBack: [{ role: 'assistant', reasoning: 'Ich suche.', content: 'Es sind 12 °C.' }],
+      inWords: ['Wetter Köln'],
+    },
+  ],
+  openai: [{ name: 'sound-and-more', sentBack: [{ role: 'assistant', content: 'Hallö' }] }],
+};
+
+for (const [vendor, cases] of Object.entries(CASES) as [ChatVendorName, readonly ProviderToolCase[]][]) {
+  describeProviderTools({
+    wire: {
+      folder: vendor === 'openai' ? 'openai-chat' : `openai-chat-${vendor}`,
+      contentType: SSE['content-type'],
+      faultsIn: (body) => openAiChatFaults(body, STRICTNESS[vendor]),
+    },
+    makeModel: (options) =>
+      new OpenAIChatModel({
+        vendor,
+        modelName: vendor === 'openai' ? 'gpt-4.1' : 'some-model',
+        apiKey: 'key',
+        baseUrl: 'http://127.0.0.1:9',
+        ...options,
+      }),
+    answerIn: ({ messages }) =>
+      (messages as JsonObject[]).slice(1, 2).map(({ name: _, ...message }) => message),
+    cases,
+  });
+}
+
+const answer = (folder: string, name: string): Uint8Array =>
+  readFixtures(folder).get(name) ?? new Uint8Array();
+
+test.each([
+  [
+    chatProviderTools.xaiSearch({ maxResults: 5, sources: [{ type: 'web' }] }),
+    {
+      search_parameters: {
+        mode: 'auto',
+        return_citations: true,
+        max_search_results: 5,
+        sources: [{ type: 'web' }],
+      },
+    },
+  ],
+  [
+    chatProviderTools.groqCompound(['web_search']),
+    { compound_custom: { tools: { enabled_tools: ['web_search'] } } },
+  ],
+  [
+    chatProviderTools.openaiSearch({ searchContextSize: 'low' }),
+    { web_search_options: { search_context_size: 'low' } },
+  ],
+  [chatProviderTools.openrouterWeb({ maxResults: 2 }), { plugins: [{ id: 'web', max_results: 2 }] }],
+  [
+    chatProviderTools.groqTool('browser_search'),
+    { tools: [{ type: 'function' }, { type: 'function' }, { type: 'browser_search' }] },
+  ],
+])('a tool of a vendor is asked for: %j', async (asked, fields) => {
+  const sent: SentRequest[] = [];
+  const model = new OpenAIChatModel({
+    modelName: 'gpt-4.1',
+    apiKey: 'key',
+    providerTools: [asked],
+    fetch: fetchOf({ pieces: [answer('openai-chat', 'plain')], headers: SSE }, sent),
+  });
+  await model.call({ messages: [Msg.user('Hi.')], tools: TOOLS });
+  expect(JSON.parse(sent[0]?.body ?? '')).toMatchObject(fields);
+});
+
+test('sound is streamed beside its transcript, and what the answer says besides is kept', async () => {
+  const model = new OpenAIChatModel({
+    modelName: 'gpt-4o-audio-preview',
+    apiKey: 'key',
+    fetch: fetchOf({ pieces: [answer('openai-chat', 'sound-and-more')], headers: SSE }),
+  });
+  const draft = new MsgDraft('Friday');
+  const streamed: string[] = [];
+  for await (const delta of model.stream({ messages: [Msg.user('Hi.')] })) {
+    draft.add(delta);
+    if (delta.type === 'audio') streamed.push(delta.data);
+    else if (delta.type === 'text') streamed.push(delta.text);
+  }
+  expect(streamed).toEqual(['Hal', 'AAAA', 'lö', 'BBBB']);
+  expect(draft.finish().providerMeta).toEqual({
+    openai: {
+      service_tier: 'default',
+      system_fingerprint: 'fp_1',
+      content_filter_results: { hate: { filtered: false, severity: 'safe' } },
+      logprobs: [{ token: 'lö', logprob: -0.5, bytes: null, top_logprobs: [] }],
+    },
+  });
+});
