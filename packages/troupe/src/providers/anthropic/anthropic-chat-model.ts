@@ -2,7 +2,7 @@ import { TroupeError } from '../../errors.ts';
 import type { MediaBlock, Prompt, PromptItem } from '../../formatter/prompt.ts';
 import type { ContentBlock } from '../../message/blocks.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
-import type { ModelCallOptions, ModelRequest } from '../../model/chat-model-base.ts';
+import type { Caching, ModelCallOptions, ModelRequest } from '../../model/chat-model-base.ts';
 import {
   HttpChatModel,
   type HttpModelOptions,
@@ -10,7 +10,6 @@ import {
   type WireDecoder,
   type WireRequest,
 } from '../../model/http/http-chat-model.ts';
-import type { Caching } from '../../model/chat-model-base.ts';
 import { jsonBody } from '../../model/http/wire-texts.ts';
 import { toolsForChoice } from '../../model/tool-choice.ts';
 import { stoppable } from '../../util/async/stoppable.ts';
