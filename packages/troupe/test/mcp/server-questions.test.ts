@@ -98,6 +98,7 @@ describe.each(Object.entries(SERVERS))('a question of a server %s', (_, serve) =
       agentPath: ['Friday'],
       kind: 'question',
       call: { type: 'tool_use', id: 'b1', name: 'book', input: {} },
+      source: 'mcp:trains',
       question: { message: 'trains asks: Which seats?', schema: SEATS },
     });
     const wrong = decide(agent, { verdict: 'answer', answer: { name: 'Ada', seats: 99 } });
