@@ -48,7 +48,9 @@ export async function checkedAnswer(
   if (choices !== undefined)
     return multiple ? checkedChoices(choices, answer) : checkedChoice(choices, answer);
   if (typeof answer !== 'string' || answer.trim() === '')
-    throw new TypeError(`it must be a text, not ${answer === '' ? 'an empty one' : describe(answer)}`);
+    throw new TypeError(
+      `it must be a text, not ${typeof answer === 'string' ? 'an empty one' : describe(answer)}`,
+    );
   return answer;
 }
 

@@ -1,5 +1,6 @@
 import { TroupeError } from '../errors.ts';
 import type { Msg } from '../message/msg.ts';
+import { cancelSuspendedWork } from '../toolkit/tool/suspended-work.ts';
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { ToolSuspension } from '../toolkit/tool/tool-suspension.ts';
 import { tool, type Tool, type ToolContext, type ToolSettings } from '../toolkit/tool/tool.ts';
@@ -48,6 +49,7 @@ export function agentTool(agent: AgentBase, options: AgentToolOptions): Tool {
     name,
     schema: SCHEMA,
     module: agent,
+    onAbandoned: () => cancelSuspendedWork(agent.stateDict()), // the agent keeps its own state
     execute: async ({ query }, context) => {
       const answer = await ask(agent, typeof query === 'string' ? query : '', context);
       const { pending } = answer;

@@ -5,6 +5,7 @@ import { toBlock } from '../message/blocks.ts';
 import { DeadlineError } from '../util/async/deadline.ts';
 import { toToolOutput } from '../toolkit/tool/tool-output.ts';
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
+import { cancelSuspendedWork } from '../toolkit/tool/suspended-work.ts';
 import { ToolSuspension } from '../toolkit/tool/tool-suspension.ts';
 import { tool, type Tool, type ToolContext } from '../toolkit/tool/tool.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
@@ -129,6 +130,7 @@ export class Delegation {
       ...(tags.length > 0 && { tags }),
       schema: this.#schema,
       timeoutMs: Infinity, // the sub-agent's own limits apply
+      onAbandoned: cancelSuspendedWork,
       execute: (input: CheckedInput, context) => {
         // a wrapped or renamed tool serves the sub-agent that calls the tool
         const worker = subAgentHere() ?? host;

@@ -379,6 +379,7 @@ describe('messages and tasks', () => {
     const { task } = (await send(server, says('Pay'))).result;
     const { result } = (await rpc(server, 'CancelTask', { id: task.id })).body;
     expect(result).toMatchObject({ id: task.id, status: { state: 'TASK_STATE_CANCELED' } });
+    expect(await codeOf(server, 'CancelTask', { id: task.id })).toBe(-32002);
     const ended = (await send(server, says('Again', { contextId: 'c2' }))).result.task;
     await send(server, decides(ended, 'allow'));
     expect(await codeOf(server, 'CancelTask', { id: ended.id })).toBe(-32002);

@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { describe, expect, test } from 'vitest';
 
-import { Msg, ReActAgent, tool, Toolkit, type PermissionPolicy } from '../../src/index.ts';
+import { Msg, ReActAgent, tool, Toolkit, type JsonObject, type PermissionPolicy } from '../../src/index.ts';
 import { McpClient, McpServer, mcpRequestOf, type McpServerOptions } from '../../src/mcp/index.ts';
 import { askUserTool } from '../../src/entries/ask-user.ts';
 import { ScriptedModel } from '../../src/testing/index.ts';
@@ -273,5 +273,45 @@ describe('pending tool calls of a served agent', () => {
     const done = { asked, content: 'Done.', status: 'ok' };
     expect(await ask({ onPending: 'elicit' }, true)).toEqual({ ...done, results: ['ok', 'ok'] });
     expect(await ask({ onPending: 'elicit' }, false)).toEqual({ ...done, results: ['denied', 'ok'] });
+  });
+
+  /** Asks one question of a served agent; the person gives these answers, one after the other. */
+  async function asked(input: JsonObject, answers: readonly JsonObject[]): Promise<unknown> {
+    const shown: string[] = [];
+    const model = new ScriptedModel([{ toolCalls: [{ name: 'ask_user', input }] }, 'Done.']);
+    const agent = new ReActAgent({ name: 'Friday', model, tools: [askUserTool()], console: false });
+    await using server = new McpServer(agent, { onPending: 'elicit' });
+    const capabilities = { elicitation: { form: {} } };
+    const client = new Client({ name: 'official', version: '1' }, { capabilities });
+    client.setRequestHandler('elicitation/create', ({ params: { message } }) => ({
+      action: 'accept',
+      content: { ...answers[shown.push(message) - 1] } as { [name: string]: string },
+    }));
+    await client.connect(new StreamableHTTPClientTransport(new URL(await server.listen())));
+    const { isError } = await client.callTool({ name: 'Friday', arguments: { message: 'Go.' } });
+    await client.close();
+    const history = await agent.memory.getMemory();
+    const results = history.flatMap((msg) => msg.getContentBlocks('tool_result'));
+    return { shown, isError, results: results.map(({ output }) => output) };
+  }
+
+  test('are asked again after an answer that does not fit, and declined after the third', async () => {
+    const empty = 'The answer does not fit: it must be a text, not an empty one.\nName?';
+    const blank = { answer: ' ' };
+    expect(await asked({ question: 'Name?' }, [blank, { answer: 'Ada' }])).toEqual({
+      shown: ['Name?', empty],
+      isError: undefined,
+      results: ['The user answered: Ada'],
+    });
+    expect(await asked({ question: 'Name?' }, [blank, blank, blank, { answer: 'Ada' }])).toEqual({
+      shown: ['Name?', empty, empty],
+      isError: undefined,
+      results: ['The user declined to answer: no answer fitted'],
+    });
+    const schema = { type: 'object', properties: { day: { type: 'string', default: 'today' } } };
+    expect(await asked({ question: 'When?', schema }, [{ month: 'May' }, {}])).toMatchObject({
+      shown: ['When?', 'The answer does not fit: there is no field month.\nWhen?'],
+      results: ['The user answered:\n- day: today\n{"day":"today"}'],
+    });
   });
 });

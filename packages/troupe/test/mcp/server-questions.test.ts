@@ -4,11 +4,16 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 
 import {
+  agentTool,
   findHistoryFaults,
+  makeSubagentTool,
   ReActAgent,
+  registerSubAgent,
+  TaskSubAgent,
   Toolkit,
   type PendingCall,
   type PendingDecision,
+  type Tool,
   type ToolResultBlock,
 } from '../../src/index.ts';
 import { McpClient, McpServer, registerMcpClient, type McpClientOptions } from '../../src/mcp/index.ts';
@@ -93,6 +98,7 @@ describe.each(Object.entries(SERVERS))('a question of a server %s', (_, serve) =
       agentPath: ['Friday'],
       kind: 'question',
       call: { type: 'tool_use', id: 'b1', name: 'book', input: {} },
+      source: 'mcp:trains',
       question: { message: 'trains asks: Which seats?', schema: SEATS },
     });
     const wrong = decide(agent, { verdict: 'answer', answer: { name: 'Ada', seats: 99 } });
@@ -195,6 +201,62 @@ test('closing a pending question of a server of 2025 ends the tool call at the s
   await agent.closePending();
   await until(async () => (await served.aborted()) === 'book');
   expect(await results(agent)).toMatchObject([{ status: 'interrupted' }]);
+});
+
+describe('a question of a server inside', () => {
+  const turns = (...calls: string[]): Script => [
+    {
+      toolCalls: calls.map((name) => ({ name, input: name === 'book' ? {} : { task: 'Go.', query: 'Go.' } })),
+    },
+    'Done.',
+  ];
+
+  /** A root with three sub-agents, each in the one before; the last has the tool. */
+  async function chain(client: McpClient): Promise<ReActAgent> {
+    const options = { name: 'root', model: new ScriptedModel(turns('agent_a')), console: false };
+    const host = new ReActAgent(options);
+    const setup = { host, safetyLimits: { maxDepth: 3 } };
+    const spec = (name: string, next: string, one: Tool) => ({
+      name,
+      description: name,
+      modelOverride: new ScriptedModel(turns(next)),
+      tools: [one],
+    });
+    const c = await makeSubagentTool(TaskSubAgent, spec('c', 'book', await client.getTool('book')), setup);
+    const b = await makeSubagentTool(TaskSubAgent, spec('b', 'agent_c', c), setup);
+    await registerSubAgent(host, TaskSubAgent, spec('a', 'agent_b', b), setup);
+    return host;
+  }
+
+  /** An agent with another one as its tool. */
+  async function pair(client: McpClient): Promise<ReActAgent> {
+    const inner = await friday(client, turns('book'), { name: 'inner' });
+    const tools = [agentTool(inner, { description: 'Books.' })];
+    return new ReActAgent({ name: 'root', model: new ScriptedModel(turns('inner')), tools, console: false });
+  }
+
+  describe.each([
+    ['three sub-agents', chain, ['root', 'a', 'b', 'c']],
+    ['an agent in a tool', pair, ['root', 'inner']],
+  ] as const)('%s', (_, build, agentPath) => {
+    test('is answered at the root', async () => {
+      await using served = await SERVERS['of 2025, over stdio']!();
+      const root = await build(served.client);
+      await root.call('Go.');
+      expect(only(root)).toMatchObject({ agentPath, question: { message: 'trains asks: Which seats?' } });
+      expect((await decide(root, { verdict: 'answer', answer: { name: 'Ada' } })).text).toBe('Done.');
+      expect(await served.aborted()).toBe('');
+    });
+
+    test('is over at the server when the root closes it', async () => {
+      await using served = await SERVERS['of 2025, over stdio']!();
+      const root = await build(served.client);
+      await root.call('Go.');
+      await root.closePending();
+      await until(async () => (await served.aborted()) === 'book');
+      expect(await results(root)).toMatchObject([{ status: 'interrupted' }]);
+    });
+  });
 });
 
 test('a server of 2026 gives up a tool call whose client does not come back', async () => {

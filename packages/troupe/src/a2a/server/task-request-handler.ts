@@ -90,6 +90,7 @@ export class TaskRequestHandler implements A2ARequestHandler {
 
   async cancelTask({ id }: CancelTaskRequest, call: ServerCallContext): Promise<Task> {
     const { task, context } = await this.#find(id, call);
+    if (task.hasEnded) throw new a2aErrors.TaskNotCancelableError('The task has ended.');
     while (!task.hasEnded) {
       if (task.isWaiting) await context.abandon(task);
       else {

@@ -1,6 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 
 import { fingerprint } from '../../util/hash.ts';
+import { cancelSuspendedWork } from '../../toolkit/tool/suspended-work.ts';
 import { ToolResponse } from '../../toolkit/tool/tool-response.ts';
 import type { ToolResume } from '../../toolkit/tool/tool-suspension.ts';
 import { tool, type Tool, type ToolContext } from '../../toolkit/tool/tool.ts';
@@ -55,7 +56,7 @@ export function mcpTool(
         context,
       );
     },
-    onAbandoned: (state) => AskingToolCall.take(state)?.cancel(),
+    onAbandoned: cancelSuspendedWork,
   });
 }
 

@@ -1,5 +1,6 @@
 import type { PendingDecision } from '../../../message/pending-call.ts';
 import type { UserQuestion } from '../../../message/user-question.ts';
+import { forgetSuspendedWork, keepSuspendedWork } from '../../../toolkit/tool/suspended-work.ts';
 import { ToolSuspension } from '../../../toolkit/tool/tool-suspension.ts';
 import type { ToolContext } from '../../../toolkit/tool/tool.ts';
 import { whenAborted } from '../../../util/abort.ts';
@@ -57,7 +58,7 @@ export class AskingToolCall {
     const id = isJsonObject(state) ? state['mcpToolCall'] : undefined;
     const call = typeof id === 'string' ? suspended.get(id) : undefined;
     if (call === undefined) return undefined;
-    suspended.delete(call.#id);
+    call.#leave();
     return call;
   }
 
@@ -97,10 +98,19 @@ export class AskingToolCall {
     return this.#endedAt !== undefined && elapsedSince(this.#endedAt) > KEEP_MS;
   }
 
+  #leave(): void {
+    suspended.delete(this.#id);
+    forgetSuspendedWork(this.#id);
+  }
+
   #suspend(open: OpenQuestion): ToolSuspension {
     this.#shown = open;
-    for (const [id, call] of suspended) if (call.#isForgotten) suspended.delete(id);
+    for (const call of suspended.values()) if (call.#isForgotten) call.#leave();
     suspended.set(this.#id, this);
+    keepSuspendedWork(this.#id, () => {
+      this.#leave();
+      this.cancel();
+    });
     return ToolSuspension.ask(open.question, { state: { mcpToolCall: this.#id } });
   }
 

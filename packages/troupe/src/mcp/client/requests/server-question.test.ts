@@ -72,5 +72,6 @@ test('the question about the model is cut to what a person can read', () => {
   const { message, choices } = samplingQuestion('s', 'word '.repeat(10_000));
   expect(message.length).toBe(4000);
   expect(message.endsWith('…')).toBe(true);
+  expect(message).toContain('of which only the beginning of 50000 characters is shown:\nword word');
   expect(choices).toEqual(['Allow', 'Deny']);
 });

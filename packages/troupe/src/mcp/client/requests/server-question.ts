@@ -43,8 +43,11 @@ const YES = 'Yes';
 
 /** Question whether a server may use the model. The person sees the conversation, cut to what can be read. */
 export function samplingQuestion(server: string, conversation: string): UserQuestion {
-  const start = `${oneLine(server)} wants to use your model for this conversation:\n`;
-  const message = start + cutText(plainLines(conversation), QUESTION_LIMITS.maxChars - start.length);
+  const start = `${oneLine(server)} wants to use your model for this conversation`;
+  const text = plainLines(conversation);
+  const isCut = start.length + text.length + 2 > QUESTION_LIMITS.maxChars;
+  const whole = `${start}${isCut ? `, of which only the beginning of ${text.length} characters is shown` : ''}:\n`;
+  const message = whole + cutText(text, QUESTION_LIMITS.maxChars - whole.length);
   return toUserQuestion({ message, choices: [ALLOW, DENY] }, QUESTION_LIMITS);
 }
 

@@ -10,6 +10,7 @@ import { checkedAnswer } from '../../../approval/answers.ts';
 import { getLogger } from '../../../config/run-config.ts';
 import { messageOf } from '../../../errors.ts';
 import type { UserQuestion } from '../../../message/user-question.ts';
+import { whenAborted } from '../../../util/abort.ts';
 import { DeadlineError, withDeadline, type UntimedWait } from '../../../util/async/deadline.ts';
 import { isJsonObject, setOwn, type JsonObject } from '../../../util/json.ts';
 import { createAsyncScope } from '#platform';
@@ -166,7 +167,9 @@ export class ServerRequests {
         if (answer.action !== 'accept' || answer.content !== ALLOW)
           throw new Error('the user did not allow it');
       }
-      return await answerSampling(request, params, sampling, untilOver(call, mcpReq.signal));
+      return await untilOver(call, mcpReq.signal, (signal) =>
+        answerSampling(request, params, sampling, signal),
+      );
     } catch (error) {
       throw refused(`The model was not asked: ${messageOf(error)}`);
     }
@@ -179,19 +182,20 @@ export class ServerRequests {
     call: RunningToolCall | undefined,
     requestSignal: AbortSignal,
   ): Promise<McpAnswer> {
-    const signal = untilOver(call, requestSignal);
     const ask = handler ?? call?.onQuestion;
     if (call === undefined && handler === undefined && this.#running.size > 0) this.#warn();
     if (call !== undefined) call.questions += 1;
     if (ask === undefined || (call !== undefined && call.questions > MAX_QUESTIONS)) return CANCEL;
     const { questionTimeoutMs: timeoutMs } = this.#options;
-    const asked = withDeadline({ timeoutMs, signal }, async (stop) => ask(question, { signal: stop }));
-    try {
-      return await (call === undefined ? asked : call.untimed(asked));
-    } catch (error) {
-      if (error instanceof DeadlineError || signal.aborted) return CANCEL;
-      throw error;
-    }
+    return untilOver(call, requestSignal, async (signal) => {
+      const asked = withDeadline({ timeoutMs, signal }, async (stop) => ask(question, { signal: stop }));
+      try {
+        return await (call === undefined ? asked : call.untimed(asked));
+      } catch (error) {
+        if (error instanceof DeadlineError || signal.aborted) return CANCEL;
+        throw error;
+      }
+    });
   }
 
   #warn(): void {
@@ -212,9 +216,19 @@ function requiredPages(error: unknown): readonly ElicitRequest['params'][] {
   });
 }
 
-/** Signal that is aborted when the server withdraws its request, or the tool call is over. */
-function untilOver(call: RunningToolCall | undefined, signal: AbortSignal): AbortSignal {
-  return call === undefined ? signal : AbortSignal.any([signal, call.over]);
+/** Works with a signal that is aborted when the server withdraws its request, or the tool call is over. */
+async function untilOver<T>(
+  call: RunningToolCall | undefined,
+  request: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const stop = new AbortController();
+  const links = [request, call?.over].map((one) => whenAborted(one, (reason) => stop.abort(reason)));
+  try {
+    return await work(stop.signal);
+  } finally {
+    for (const unlink of links) unlink();
+  }
 }
 
 /** Values of a form, as the protocol has them. */
