@@ -82,8 +82,11 @@ await build({
     },
     rolldownOptions: {
       external: (id) => !/^[./]/.test(id) && !id.startsWith(ROOT), // packages, built-ins, and #platform
-      // Stack traces need the lines of the sources, not a second copy of their text.
-      output: { chunkFileNames: 'chunks/[name]-[hash].js', sourcemapExcludeSources: true },
+      output: {
+        chunkFileNames: 'chunks/[name]-[hash].js',
+        sourcemapExcludeSources: true, // stack traces need the lines of the sources, not a second copy of their text
+        comments: { jsdoc: false }, // editors read them in the declarations
+      },
     },
   },
 });
