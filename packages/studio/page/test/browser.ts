@@ -53,6 +53,7 @@ export class BrowserWindow implements AsyncDisposable {
     this.#context = context;
     this.page = page;
     this.#profile = profile;
+    page.setDefaultTimeout(12_000); // a test tells what it waited for
     page.on('pageerror', (error) => this.faults.push(error.message));
     page.on('console', (message) => {
       if (message.type() === 'error') this.faults.push(message.text());
@@ -71,6 +72,7 @@ export class BrowserWindow implements AsyncDisposable {
       viewport: { width, height },
       colorScheme: isDark ? 'dark' : 'light',
       locale: 'en-US',
+      reducedMotion: 'reduce', // colours are measured: no part may be fading in
     });
     const page = context.pages()[0] ?? (await context.newPage());
     const window = new BrowserWindow(context, page, profile);

@@ -301,6 +301,7 @@ function Question({ waiting }: { waiting: QuestionWaiting }) {
   return (
     <form
       className="question"
+      noValidate // the server checks the answer, and names every field at once
       onSubmit={(event) => {
         event.preventDefault();
         answer();
