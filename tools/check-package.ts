@@ -229,13 +229,17 @@ async function exampleProblems(tarball: string, dependencies: object, readme: st
 }
 
 async function exampleProblem(dir: string, name: string): Promise<string[]> {
-  const env = { PATH: process.env['PATH'], OLLAMA_HOST: '127.0.0.1:1' };
+  const own = { PORT: '0', TROUPE_STUDIO_DIR: join(dir, '.troupe') }; // for the Studio
+  const env = { PATH: process.env['PATH'], OLLAMA_HOST: '127.0.0.1:1', ...own };
   const args = ['--disable-warning=ExperimentalWarning', `examples/${name}/main.ts`];
   const child = spawn(process.execPath, args, { cwd: dir, env, timeout: EXAMPLE_LIMIT_MS });
   child.stdin.end('/exit\n'); // for the chat
   let output = '';
   for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      if (output.includes('Ctrl-C ends')) child.kill('SIGINT'); // the Studio serves until then
+    });
   const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
   return code === 0
     ? []

@@ -19,7 +19,7 @@ const FLAGS = [
   '--disable-warning=ExperimentalWarning',
 ];
 
-/** What `npm start` runs, without a terminal, a browser, a key or Ollama. */
+/** Starts the program behind `npm start`, without a terminal, a browser, a key or Ollama. */
 async function start(): Promise<{ child: ChildProcess; url: string; token: string }> {
   const env = { PATH: process.env['PATH'], PORT: '0', TROUPE_STUDIO_DIR: dir, OLLAMA_HOST: '127.0.0.1:9' };
   const child = spawn(process.execPath, [...FLAGS, join(import.meta.dirname, 'main.ts')], {
@@ -28,7 +28,7 @@ async function start(): Promise<{ child: ChildProcess; url: string; token: strin
   });
   children.push(child);
   let text = '';
-  for await (const chunk of child.stdout!.setEncoding('utf8')) {
+  for await (const chunk of child.stdout.setEncoding('utf8')) {
     text += String(chunk);
     const [, url, token] = /(http:\/\/127\.0\.0\.1:\d+)\/#t=(\S+)/.exec(text) ?? [];
     if (url !== undefined && token !== undefined) return { child, url, token };

@@ -1,7 +1,12 @@
 // A stand-in for the real server of AgentScope's Studio: the same answers on the wire (tRPC over HTTP, socket.io), and no more.
 
 import { once } from 'node:events';
-import { createServer, type Server as HttpServer } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server as HttpServer,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import { Server } from 'socket.io';
@@ -27,20 +32,22 @@ export class AgentScopeStudio {
   failures = 0;
 
   constructor() {
-    this.#http = createServer(async (request, response) => {
-      let text = '';
-      for await (const chunk of request.setEncoding('utf8')) text += String(chunk);
-      const procedure = /^\/trpc\/(\w+)$/.exec(request.url ?? '')?.[1];
-      if (procedure === undefined) {
-        response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html>'); // its page answers everything else
-        return;
-      }
-      const [status, body] = this.#answer(procedure, JSON.parse(text));
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-      for (const check of this.#waiting) check();
-    });
+    this.#http = createServer((request, response) => void this.#serve(request, response));
     this.#io = new Server(this.#http, { cors: { origin: '*' } });
     this.#io.of('/python');
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let text = '';
+    for await (const chunk of request.setEncoding('utf8')) text += String(chunk);
+    const procedure = /^\/trpc\/(\w+)$/.exec(request.url ?? '')?.[1];
+    if (procedure === undefined) {
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html>'); // its page answers everything else
+      return;
+    }
+    const [status, body] = this.#answer(procedure, JSON.parse(text));
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    for (const check of this.#waiting) check();
   }
 
   async listen(port = 0): Promise<string> {

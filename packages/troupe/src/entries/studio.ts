@@ -1,6 +1,6 @@
 /** Entry `troupe/studio`: connects a program to a Studio, and is what a Studio itself is made of. */
 
-export { fromAgentScopeBlocks, toAgentScopeBlocks, type AgentScopeMsg } from '../studio/agentscope-blocks.ts';
+export { fromAgentScopeBlocks, toAgentScopeBlocks } from '../studio/agentscope-blocks.ts';
 export { disconnectStudio, type StudioInitOptions } from '../studio/init.ts';
 export { joinedEvent } from '../studio/item-buffer.ts';
 export {

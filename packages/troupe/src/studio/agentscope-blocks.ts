@@ -1,16 +1,5 @@
 import type { ContentBlock, MediaSource, ToolOutputBlock } from '../message/blocks.ts';
-import type { Role } from '../message/msg.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
-
-/** A message in the form of AgentScope 1.x. */
-export interface AgentScopeMsg {
-  readonly id: string;
-  readonly name: string;
-  readonly role: Role;
-  readonly content: string | readonly JsonObject[];
-  readonly metadata: JsonObject;
-  readonly timestamp: string;
-}
 
 /** Blocks in the form of AgentScope 1.x. Types that its Studio refuses become text. */
 export function toAgentScopeBlocks(content: string | readonly ContentBlock[]): JsonObject[] {

@@ -1,18 +1,17 @@
 /** Requests that do not keep the program running, for Node. `background-http.browser.ts` is the version for browsers. */
-import { readFile } from 'node:fs/promises';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 
 import type { BackgroundAnswer, BackgroundRequest } from './background-http.ts';
 
 /** Sends a request. The program may end before the answer, unless `holdProgram` keeps it running. */
-export function requestInBackground(
+export async function requestInBackground(
   url: string,
   { method, headers = {}, body, signal }: BackgroundRequest,
 ): Promise<BackgroundAnswer> {
-  const send = url.startsWith('https:') ? httpsRequest : httpRequest;
+  // Loaded by the first request: the root entry loads no network modules.
+  const { request: send } = url.startsWith('https:') ? await import('node:https') : await import('node:http');
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
     const request = send(url, { method, headers: { ...headers, ...length }, signal, agent: false });
@@ -53,6 +52,7 @@ export function studioFolder(): string {
 
 /** Token of the Studio of this user on a port of this machine, if there is one. */
 export async function savedStudioToken(port: string): Promise<string | undefined> {
+  const { readFile } = await import('node:fs/promises');
   try {
     return (await readFile(join(studioFolder(), `token-${port}`), 'utf8')).trim();
   } catch {
