@@ -58,7 +58,7 @@ function packAndInstall(): Packed {
   const modules = join(WORK, 'node_modules');
   const stage = join(WORK, 'stage');
   for (const dir of [join(modules, 'troupe'), stage]) mkdirSync(dir, { recursive: true });
-  for (const name of ['package.json', 'README.md', 'LICENSE', 'dist'])
+  for (const name of ['package.json', 'README.md', 'LICENSE', 'bin', 'dist'])
     cpSync(join(PACKAGE, name), join(stage, name), { recursive: true });
   run(process.execPath, [join(ROOT, 'tools/stage-package.mjs'), stage], ROOT);
   const npm = ['pack', '--json', '--ignore-scripts', '--pack-destination', WORK];
