@@ -173,8 +173,7 @@ function useRunUpdates(): void {
   const client = useQueryClient();
   useEffect(() => {
     let timer: number | undefined;
-    const stop = live.watchRuns(({ run }) => {
-      if (run !== undefined) client.setQueryData(['run-live', run.id], run);
+    const stop = live.watchRuns(() => {
       timer ??= window.setTimeout(() => {
         timer = undefined;
         void client.invalidateQueries({ queryKey: ['runs'] });

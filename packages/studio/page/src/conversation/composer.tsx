@@ -193,7 +193,7 @@ export function Composer({ run, cast, maxFileBytes, suggestions }: ComposerProps
           </button>
           {roots.length > 1 && (
             <label className="composer-target">
-              <span>{t.to}</span>
+              <span className="hidden">{t.to}</span>
               <select value={target} onChange={(event) => setTarget(event.target.value)}>
                 <option value="">{t.anyAgent}</option>
                 {roots.map(({ key, agentId }) => (

@@ -78,9 +78,39 @@ const MIN_GROUP = 3;
 
 type ResultBlock = ToolResultBlock & { readonly isPartial?: true };
 
+/** Rows by key of the building before. Rows that did not change stay the same objects, so that only changed rows are rendered again. */
+export type RowCache = Map<string, Row>;
+
 /** The rows of a conversation: messages, tool calls with the sub-agents that they started, and notices, in order. */
-export function rowsOf(fold: TapeFold, options: RowOptions): readonly Row[] {
-  return new RowMaker(fold, options).make();
+export function rowsOf(fold: TapeFold, options: RowOptions, cache: RowCache = new Map()): readonly Row[] {
+  return new RowMaker(fold, options, cache).make();
+}
+
+/** Facts of a message that never change: messages are immutable. */
+interface MsgFacts {
+  readonly pathKey: string;
+  readonly hasTools: boolean;
+  readonly hasOther: boolean;
+  readonly isSpoken: boolean;
+  readonly isSpokenWithThinking: boolean;
+}
+
+const facts = new WeakMap<MsgView, MsgFacts>();
+
+function factsOf(msg: MsgView): MsgFacts {
+  let known = facts.get(msg);
+  if (known === undefined) {
+    const { content } = msg;
+    known = {
+      pathKey: keyOf(msg.agentPath),
+      hasTools: content.some(({ type }) => type === 'tool_use' || type === 'tool_result'),
+      hasOther: content.some(({ type }) => type !== 'tool_result'),
+      isSpoken: content.some((block) => isSpoken(block, false)),
+      isSpokenWithThinking: content.some((block) => isSpoken(block, true)),
+    };
+    facts.set(msg, known);
+  }
+  return known;
 }
 
 class RowMaker {
@@ -92,11 +122,15 @@ class RowMaker {
   /** Messages below a tool call, by `callKeyOf`. */
   readonly #children = new Map<string, MsgView[]>();
   readonly #waiting = new Map<string, ApprovalWaiting>();
+  readonly #cache: RowCache;
+  /** Whose message was last, as long as nothing stood between. */
   #lastSpeaker: string | undefined;
+  #lastDepth = 0;
 
-  constructor(fold: TapeFold, options: RowOptions) {
+  constructor(fold: TapeFold, options: RowOptions, cache: RowCache) {
     this.#fold = fold;
     this.#options = options;
+    this.#cache = cache;
     for (const waiting of fold.waiting.values()) {
       if (waiting.kind === 'approval')
         this.#waiting.set(callKeyOf(waiting.agentPath, waiting.pending.call.id), waiting);
@@ -121,12 +155,8 @@ class RowMaker {
   #sort(): MsgView[] {
     const roots: MsgView[] = [];
     for (const msg of this.#fold.conversation.messages) {
-      let hasOther = false;
-      for (const block of msg.content) {
-        if (block.type === 'tool_result') this.#results.set(callKeyOf(msg.agentPath, block.id), block);
-        else hasOther = true;
-        if (block.type === 'tool_use') this.#called.add(callKeyOf(msg.agentPath, block.id));
-      }
+      const { hasTools, hasOther } = factsOf(msg);
+      if (hasTools) this.#noteTools(msg);
       const parent = msg.replyId === undefined ? undefined : this.#fold.parents.get(msg.replyId);
       if (!hasOther && msg.content.every((block) => this.#isCalled(msg, block))) continue;
       if (parent === undefined) {
@@ -141,26 +171,48 @@ class RowMaker {
     return roots;
   }
 
+  #noteTools(msg: MsgView): void {
+    for (const block of msg.content) {
+      if (block.type === 'tool_result') this.#results.set(callKeyOf(msg.agentPath, block.id), block);
+      if (block.type === 'tool_use') this.#called.add(callKeyOf(msg.agentPath, block.id));
+    }
+  }
+
+  /** Adds a row, or the same row of the building before. */
+  #push(row: Row): void {
+    const before = this.#cache.get(row.key);
+    if (
+      before !== undefined &&
+      (row.kind === 'message' ? isSameMessage(before, row) : isSameRow(before, row))
+    )
+      this.#rows.push(before);
+    else {
+      this.#cache.set(row.key, row);
+      this.#rows.push(row);
+    }
+  }
+
   #isCalled(msg: MsgView, block: BlockView): boolean {
     return block.type === 'tool_result' && this.#called.has(callKeyOf(msg.agentPath, block.id));
   }
 
   #message(msg: MsgView, depth: number): void {
     const { agent, showsThinking } = this.#options;
-    const pathKey = keyOf(msg.agentPath);
+    const { pathKey, hasTools, ...spoken } = factsOf(msg);
     const isHidden = agent !== undefined && pathKey !== agent && !(msg.agentPath.length === 0 && depth === 0);
     const place = this.#fold.places.get(msg.id);
     const seq = place?.seq ?? 0;
     const colour = this.#fold.colourOf(msg.agentPath);
-    const isShown = msg.content.some((block) => isSpoken(block, showsThinking));
+    const isShown = showsThinking ? spoken.isSpokenWithThinking : spoken.isSpoken;
     if (isShown && !isHidden) {
-      const speaker = `${depth}:${pathKey || msg.name}`;
-      const hasHeader = speaker !== this.#lastSpeaker;
+      const speaker = pathKey || msg.name;
+      const hasHeader = speaker !== this.#lastSpeaker || depth !== this.#lastDepth;
       this.#lastSpeaker = speaker;
+      this.#lastDepth = depth;
       const at = msg.timestamp ?? place?.at;
-      this.#rows.push({ kind: 'message', key: msg.id, msg, depth, seq, colour, at, hasHeader });
+      this.#push({ kind: 'message', key: msg.id, msg, depth, seq, colour, at, hasHeader });
     }
-    this.#tools(msg, depth, seq, colour, isHidden);
+    if (hasTools) this.#tools(msg, depth, seq, colour, isHidden);
   }
 
   #tools(msg: MsgView, depth: number, seq: number, colour: number, isHidden: boolean): void {
@@ -173,12 +225,12 @@ class RowMaker {
     const isOpen = this.#options.folds.get(groupKey) ?? false;
     if (isGroup) {
       const names = quiet.map(({ call, result }) => call?.name ?? result?.name ?? '');
-      this.#rows.push({ kind: 'tools', key: groupKey, depth, seq, names, isOpen, colour });
+      this.#push({ kind: 'tools', key: groupKey, depth, seq, names, isOpen, colour });
     }
     for (const row of rows) {
       const isInGroup = isGroup && isQuiet(row);
       if (isInGroup && !isOpen) continue;
-      if (!isHidden && !(isQuiet(row) && !this.#options.showsTools)) this.#rows.push(row);
+      if (!isHidden && !(isQuiet(row) && !this.#options.showsTools)) this.#push(row);
       const id = row.call?.id ?? row.result?.id ?? '';
       if (!row.isOpen && this.#options.agent === undefined) continue;
       const children = this.#children.get(callKeyOf(msg.agentPath, id)) ?? [];
@@ -226,7 +278,7 @@ class RowMaker {
 
   #notice(notice: Notice | undefined, index: number): void {
     if (notice === undefined || (notice.kind === 'action' && !isTold(notice.action.type))) return;
-    this.#rows.push({
+    this.#push({
       kind: 'notice',
       key: `notice:${index}:${notice.seq}`,
       depth: 0,
@@ -239,6 +291,35 @@ class RowMaker {
   #seqOf(msg: MsgView): number {
     return this.#fold.places.get(msg.id)?.seq ?? 0;
   }
+}
+
+function isSameMessage(a: Row, b: MessageRow): boolean {
+  if (a.kind !== 'message' || a.msg !== b.msg) return false;
+  return (
+    a.depth === b.depth &&
+    a.seq === b.seq &&
+    a.colour === b.colour &&
+    a.hasHeader === b.hasHeader &&
+    a.at === b.at
+  );
+}
+
+/** Whether two rows show the same. Lists and small records are compared by their values. */
+function isSameRow(a: Row, b: Row): boolean {
+  const before = Object.entries(a);
+  const after: Readonly<Record<string, unknown>> = { ...b };
+  return (
+    before.length === Object.keys(after).length &&
+    before.every(([key, value]) => isSameValue(value, after[key]))
+  );
+}
+
+function isSameValue(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((one, at) => one === b[at]);
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  return 'messages' in a && 'messages' in b && JSON.stringify(a) === JSON.stringify(b); // a sub-agent
 }
 
 /** Actions that are no message by themselves. */

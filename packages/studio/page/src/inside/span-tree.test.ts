@@ -60,7 +60,12 @@ test('ends for spans that are parents of each other', () => {
 });
 
 test('folds gaps in which nothing runs, and no others', () => {
-  const spans = [span('a', 0, 100), span('b', 1100, 1200), span('w', 100, 1100, { kind: 'wait' })];
+  const spans = [
+    span('a', 0, 100),
+    span('b', 1100, 1200),
+    span('w', 100, 1100, { kind: 'wait', toolCallId: 'c' }),
+    span('t', 100, 1100, { kind: 'tool', toolCallId: 'c' }),
+  ];
   const axis = timeAxis(spans, 1200, true);
   expect(axis.map(({ fromMs, toMs, isGap }) => [fromMs, toMs, isGap])).toEqual([
     [0, 100, false],

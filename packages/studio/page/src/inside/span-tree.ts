@@ -50,8 +50,13 @@ const GAP_WIDTH = 0.03;
 /** The time axis with gaps folded, in which nothing runs. Waiting for a person counts as a gap. */
 export function timeAxis(spans: readonly Span[], nowMs: number, isFolding: boolean): readonly AxisPart[] {
   if (spans.length === 0) return [];
+  // The span of a tool call lasts while the tool call is pending: nothing runs then.
+  const asked = new Set(spans.flatMap(({ kind, toolCallId }) => (kind === 'wait' ? (toolCallId ?? []) : [])));
   const busy = spans
-    .filter(({ kind }) => kind === 'model' || kind === 'tool' || kind === 'other')
+    .filter(
+      ({ kind, toolCallId = '' }) =>
+        kind === 'model' || kind === 'other' || (kind === 'tool' && !asked.has(toolCallId)),
+    )
     .map(({ startMs, endMs }) => ({ start: startMs, end: endMs ?? nowMs }));
   const start = Math.min(...spans.map(({ startMs }) => startMs));
   const end = Math.max(start + 1, ...spans.map(({ endMs }) => endMs ?? nowMs));

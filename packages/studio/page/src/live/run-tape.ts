@@ -22,7 +22,7 @@ const PAGE_SIZE = 5000;
 const PAGES_AT_ONCE = 8;
 const FLUSH_MS = 40;
 const SLOW_FLUSH_MS = 100;
-/** A flush that takes longer makes the next ones rarer. */
+/** A flush that takes longer, with its rendering, makes the next ones rarer. */
 const SLOW_MS = 8;
 
 /** The entries of one run: the stored ones, then the live ones, folded in batches so that a fast stream costs a few renderings a second. */
@@ -148,7 +148,11 @@ export class RunTape {
     this.#buffer = [];
     this.#take(entries);
     this.#change({});
-    this.#flushMs = performance.now() - start > SLOW_MS ? SLOW_FLUSH_MS : FLUSH_MS;
+    // Behind the rendering that the change has caused.
+    window.setTimeout(() => {
+      const ms = performance.now() - start;
+      this.#flushMs = ms > 3 * SLOW_MS ? 2 * SLOW_FLUSH_MS : ms > SLOW_MS ? SLOW_FLUSH_MS : FLUSH_MS;
+    }, 0);
   }
 
   #take(entries: readonly RunEntry[]): void {

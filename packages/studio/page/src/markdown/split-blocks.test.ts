@@ -34,8 +34,7 @@ The end.
 
 const BLOCKS = [
   '# Title\n\n',
-  'A paragraph\nof two lines.\n\n',
-  '- one\n\n  more of one\n\n- two\n\n',
+  'A paragraph\nof two lines.\n\n- one\n\n  more of one\n\n- two\n\n',
   'Text behind.\n\n',
   '```ts\nconst a = 1;\n\nconst b = 2;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quote\n\n> the same quote\n\n',
 ];

@@ -35,7 +35,10 @@ export function TravelDialog({ run, agent, verb, onClose }: TravelDialogProps) {
   });
   const usable =
     turns.data?.turns.filter((turn) => (verb === 'branch' ? turn.canBranch : turn.canReplay)) ?? [];
-  const turn = usable.find((one) => one.callId === callId) ?? usable.at(-1);
+  const turn =
+    usable.find((one) => one.callId === callId) ??
+    usable.findLast((one) => inputOf(one) !== '') ??
+    usable.at(-1);
   return (
     <Dialog title={verb === 'branch' ? t.branchFrom : t.replayTape} onClose={onClose} className="travel">
       <p className={`verb verb-${verb}`}>

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import {
   GitBranch,
   History,
@@ -16,7 +15,7 @@ import type { RunDetail, StudioRun, Suggestion, Waiting } from '../../../src/pro
 import { Cast } from '../conversation/cast.tsx';
 import { Composer } from '../conversation/composer.tsx';
 import { Conversation } from '../conversation/conversation.tsx';
-import { rowsOf, type Row } from '../conversation/rows.ts';
+import { rowsOf, type Row, type RowCache } from '../conversation/rows.ts';
 import { useText } from '../i18n/use-text.ts';
 import { useKeys } from '../keys.ts';
 import { live } from '../live/live-client.ts';
@@ -45,14 +44,26 @@ type Panel = 'talk' | 'trace' | 'plan' | 'info';
 /** One run: cast, conversation, inspector, and the tape below. */
 export function RunView({ runId }: { runId: string }) {
   const detail = useRunDetail(runId);
-  const live = useQuery<StudioRun>({ queryKey: ['run-live', runId], enabled: false });
+  const told = useToldRun(runId);
   const tape = useTape(runId);
   if (detail.error !== null && detail.data === undefined)
     return <Failed error={detail.error} onRetry={() => void detail.refetch()} />;
   if (detail.data === undefined || tape === undefined) return <Loading lines={10} />;
-  const run =
-    live.data !== undefined && live.data.lastSeq >= detail.data.run.lastSeq ? live.data : detail.data.run;
+  const run = told !== undefined && told.lastSeq >= detail.data.run.lastSeq ? told : detail.data.run;
   return <OpenRun detail={detail.data} run={run} tape={tape} />;
+}
+
+/** The run as the live connection told it last. */
+function useToldRun(runId: string): StudioRun | undefined {
+  const [run, setRun] = useState<StudioRun>();
+  useEffect(
+    () =>
+      live.watchRuns((change) => {
+        if (change.run?.id === runId) setRun(change.run);
+      }),
+    [runId],
+  );
+  return run;
 }
 
 function useTape(runId: string): RunTape | undefined {
@@ -74,6 +85,7 @@ function OpenRun({ detail, run, tape }: { detail: RunDetail; run: StudioRun; tap
   const info = useInfo();
   const folds = useMemo(() => new Store<ReadonlyMap<string, boolean>>(new Map()), []);
   const selected = useMemo(() => new Store<string | undefined>(undefined), []);
+  const cache = useMemo<RowCache>(() => new Map(), []);
   const openFolds = useStore(folds);
   const chosen = useStore(selected);
   const [isInspecting, setInspecting] = useState(() => window.innerWidth >= 1280);
@@ -88,7 +100,7 @@ function OpenRun({ detail, run, tape }: { detail: RunDetail; run: StudioRun; tap
     [at, at === undefined ? state.version : state.generation, state.fold, tape],
   );
   const rows = useMemo(
-    () => rowsOf(fold, { folds: openFolds, showsThinking, showsTools, agent }),
+    () => rowsOf(fold, { folds: openFolds, showsThinking, showsTools, agent }, cache),
     [fold, at === undefined ? state.version : 0, openFolds, showsThinking, showsTools, agent],
   );
   const waiting = useOpenWaiting(run.id, fold, at !== undefined);
@@ -213,6 +225,7 @@ function selectSeq(rows: readonly Row[], seq: number, selected: Store<string | u
 
 /** Suggestions whose text was not sent yet. */
 function unusedSuggestions(suggestions: readonly Suggestion[], fold: TapeFold): readonly Suggestion[] {
+  if (suggestions.length === 0) return suggestions;
   const said = new Set<string>();
   for (const { role, content } of fold.conversation.messages)
     if (role === 'user') for (const block of content) if (block.type === 'text') said.add(block.text);

@@ -22,7 +22,7 @@ import { hrefOf } from '../route.ts';
 import { fieldOf, initialValue, isObject, type FormField } from './form-field.ts';
 import { fieldId, SchemaForm } from './schema-form.tsx';
 
-/** Approve ignores keys and clicks in this time after the card appears, so that nobody approves by accident. */
+/** The buttons are off in this time after the card appears, so that nobody approves by accident. */
 const GUARD_MS = 400;
 
 interface CardProps {
@@ -99,6 +99,16 @@ function useAction(waiting: Waiting): {
   return { isSending: isSending || waiting.state === 'sent', problem, problems, perform };
 }
 
+/** True when a card has been visible long enough to be decided. */
+function useGuard(): boolean {
+  const [isReady, setReady] = useState(false);
+  useEffect(() => {
+    const timer = window.setTimeout(() => setReady(true), GUARD_MS);
+    return () => window.clearTimeout(timer);
+  }, []);
+  return isReady;
+}
+
 function Approval({ waiting }: { waiting: ApprovalWaiting }) {
   const t = useText();
   const { pending, argsHash } = waiting;
@@ -107,13 +117,13 @@ function Approval({ waiting }: { waiting: ApprovalWaiting }) {
   const [text, setText] = useState('');
   const field = useMemo(() => fieldOf(waiting.schema ?? {}), [waiting.schema]);
   const [input, setInput] = useState<JsonValue | undefined>(pending.call.input);
-  const shownAt = useRef(performance.now());
+  const isReady = useGuard();
   const id = useId();
-  const canDecide = waiting.state === 'waiting' && !isSending;
+  const canDecide = waiting.state === 'waiting' && !isSending && isReady;
   const isExternal = pending.kind === 'external';
 
   const decide = (decision: Decision): void => {
-    if (!canDecide || performance.now() - shownAt.current < GUARD_MS) return;
+    if (!canDecide) return;
     void perform({ type: 'decide', id: waiting.id, argsHash, decision });
   };
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -301,6 +311,7 @@ function Question({ waiting }: { waiting: QuestionWaiting }) {
   return (
     <form
       className="question"
+      noValidate // the server checks the answer, and names every field at once
       onSubmit={(event) => {
         event.preventDefault();
         answer();
