@@ -151,7 +151,8 @@ export class StatusTable {
       if (status.kind === 'waiting') {
         const verdict = verdicts.get(status.pending.id);
         if (verdict?.type === 'tool_result') results.push(verdict);
-        else if (verdict !== undefined) change(toolCallId, granted(status.pending, verdict.input, status.sent));
+        else if (verdict !== undefined)
+          change(toolCallId, granted(status.pending, verdict.input, status.sent));
         else if (!status.sent && needsNoApproval(status.pending, grantedTools))
           change(toolCallId, { kind: 'released' });
       } else if (status.kind === 'nested') {

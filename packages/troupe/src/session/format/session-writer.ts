@@ -34,7 +34,12 @@ export class SessionWriter {
     const saved = new Map(syncStates.flatMap(({ lastSaved }) => [...(lastSaved?.lists ?? [])]));
     const listsToSave = lists.map((list) => listToSave(list, saved.get(pathText(list.path))));
     const others = othersThan(components, syncStates[0], saved);
-    const whole = await this.#signed(key, { components: { ...rest, ...state.aliases }, lists }, others, hasGrants);
+    const whole = await this.#signed(
+      key,
+      { components: { ...rest, ...state.aliases }, lists },
+      others,
+      hasGrants,
+    );
     const remember = (): void => {
       for (const [name, module] of Object.entries(components))
         this.#syncStates.wasSaved({ [name]: module }, key, this.#syncStates.of(module, key) ?? syncStates[0]);
@@ -60,7 +65,12 @@ export class SessionWriter {
     const { rest, lists, hasGrants } = state.stateParts();
     const listsToSave = lists.map((list) => listToSave(list, undefined));
     const syncState = newSyncState(base);
-    const whole = await this.#signed(key, { components: { ...rest, ...state.aliases }, lists }, others, hasGrants);
+    const whole = await this.#signed(
+      key,
+      { components: { ...rest, ...state.aliases }, lists },
+      others,
+      hasGrants,
+    );
     try {
       const head = await saveLists(this.#store, key, [syncState], whole, [
         ...listsToSave,
