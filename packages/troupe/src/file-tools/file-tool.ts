@@ -32,7 +32,7 @@ export function makeFileTool<Input>(
 /** Files of tools by their functions: a copy that leaves `files` out has the same files. */
 const bindings = new WeakMap<Tool['execute'], ToolFiles>();
 
-/** Files that a tool is bound to, also if it is a copy. */
+/** Files of a tool, also of a copy of a tool. */
 export function filesOf({ files, execute }: Tool): ToolFiles | undefined {
   return files ?? bindings.get(execute);
 }

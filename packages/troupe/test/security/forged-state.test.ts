@@ -110,7 +110,7 @@ interface Around {
   call(input?: string, decisions?: readonly PendingDecision[]): Promise<unknown>;
 }
 
-/** Agents and pipelines with an office in them, which asks through them. */
+/** Makers of agents and pipelines around the agent with the tools `send` and `pay`. */
 const AROUND: Readonly<Record<string, (script: readonly (string | ScriptedTurn)[]) => Promise<Around>>> = {
   'a sub-agent': async (script) => {
     const done: string[] = [];
@@ -389,7 +389,7 @@ for (const { name, hasKey, isThere, open } of PLACES) {
       const again = after();
       await session.load(id, { agent: again.agent });
       await again.agent.call();
-      expect([again.done, again.pending]).toEqual([[], ['send']]); // it was not approved then
+      expect([again.done, again.pending]).toEqual([[], ['send']]); // not approved in the older state
       await session.close();
     });
 

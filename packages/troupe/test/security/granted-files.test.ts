@@ -11,7 +11,7 @@ import { registerSubAgent } from '../../src/subagent/register-sub-agent.ts';
 import { TaskSubAgent } from '../../src/subagent/task-sub-agent.ts';
 import { ScriptedModel } from '../../src/testing/scripted-model.ts';
 import { BackgroundTools } from '../../src/toolkit/background-tools.ts';
-import { tool, type Tool } from '../../src/toolkit/tool/tool.ts';
+import type { Tool } from '../../src/toolkit/tool/tool.ts';
 import type { JsonObject } from '../../src/util/json.ts';
 
 const HOME = '/workspace/subagents/kid';
@@ -40,8 +40,7 @@ const COPIES: Readonly<Record<string, (made: Tool) => Tool>> = {
   itself: (made) => made,
   'a renamed copy': (made) => ({ ...made, name: 'renamed' }),
   'a copy without the mark of its files': ({ files: _, ...made }) => made,
-  'another tool with its function': ({ schema, execute }) =>
-    tool({ name: 'other', ...(schema && { schema }), execute }),
+  'another tool with its function': ({ schema, execute }) => ({ name: 'other', schema, execute }),
 };
 
 async function filesOf(handle: FileSystemHandle): Promise<JsonObject> {

@@ -19,7 +19,7 @@ export function approvalKeyBytes(key: ApprovalKey): Uint8Array<ArrayBuffer> {
   throw new TroupeError('invalid_config', `An approvalKey needs at least ${MIN_KEY_BYTES} bytes.`);
 }
 
-/** What codes cover: the states of components without lists, and where their lists are. */
+/** Signed parts of a head: states of components without lists, and paths of lists. */
 export interface SignedParts {
   readonly components: JsonObject;
   readonly lists: readonly Pick<HeadList, 'path'>[];
