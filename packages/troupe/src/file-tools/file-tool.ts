@@ -1,5 +1,5 @@
 import type { FileSystemHandle } from '../filesystem/file-system-handle.ts';
-import type { Tool } from '../toolkit/tool/tool.ts';
+import type { Tool, ToolFiles } from '../toolkit/tool/tool.ts';
 
 /**
  * Makes a tool that works on files, so that it can be made again for other files: a sub-agent that is granted the
@@ -24,6 +24,15 @@ export function makeFileTool<Input>(
   make: (handle: FileSystemHandle) => Tool<Input>,
 ): Tool<Input> {
   const made = make(handle);
-  const bind = (other: FileSystemHandle): Tool => makeFileTool(other, make);
-  return Object.freeze({ ...made, files: { tool: made, bind } });
+  const files: ToolFiles = { tool: made, bind: (other) => makeFileTool(other, make) };
+  bindings.set(made.execute, files);
+  return Object.freeze({ ...made, files });
+}
+
+/** Files of tools by their functions: a copy that leaves `files` out has the same files. */
+const bindings = new WeakMap<Tool['execute'], ToolFiles>();
+
+/** Files of a tool, also of a copy of a tool. */
+export function filesOf({ files, execute }: Tool): ToolFiles | undefined {
+  return files ?? bindings.get(execute);
 }

@@ -1,3 +1,4 @@
+import { filesOf } from '../file-tools/file-tool.ts';
 import { InMemoryMemory } from '../memory/in-memory-memory.ts';
 import { withDeadline } from '../util/async/deadline.ts';
 import { BASIC_GROUP } from '../toolkit/tool/registered-tool.ts';
@@ -93,7 +94,9 @@ function toolkitFor(spec: CheckedSpec, permissions: SubAgentPermissions, hostToo
     adapt: (tool) => boundToFiles(tool, spec.name, permissions),
   });
   const allowed = own.filter((tool) => !isForbidden(tool));
-  const hasFileTools = [...own, ...granted.map((name) => hostToolkit.get(name))].some((tool) => tool?.files);
+  const hasFileTools = [...own, ...granted.map((name) => hostToolkit.get(name))].some(
+    (tool) => tool && filesOf(tool),
+  );
   const forFiles = filesystem === undefined || hasFileTools ? [] : fileToolsFor(filesystem);
   for (const tool of [...forFiles.filter((one) => !isForbidden(one) && !toolkit.has(one.name)), ...allowed])
     toolkit.registerToolFunction({ ...tool, group: BASIC_GROUP }, { namesakeStrategy: 'override' });

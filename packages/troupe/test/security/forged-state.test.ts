@@ -1,14 +1,20 @@
 // Saved states that somebody has edited, in every store: approvals, modes and rules in them do not count, and nothing else of them
 // breaks the program. The edits keep the checksums of the format right, as anybody with access to the files can.
-import { chmod, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import { PermissionRules } from '../../src/permission/permission-rules.ts';
+import type { PendingDecision } from '../../src/message/pending-call.ts';
+import { FanoutPipeline } from '../../src/pipeline/fanout-pipeline.ts';
+import { SequentialPipeline } from '../../src/pipeline/sequential-pipeline.ts';
+import { registerSubAgent } from '../../src/subagent/register-sub-agent.ts';
+import { TaskSubAgent } from '../../src/subagent/task-sub-agent.ts';
 import { ReActAgent } from '../../src/react/react-agent.ts';
 import { readHead, writeHead, writeItem, type Head } from '../../src/session/format/session-format.ts';
-import { toSessionKey } from '../../src/session/format/session-key.ts';
+import { toSessionKey, type SessionKey } from '../../src/session/format/session-key.ts';
 import type { SessionStore } from '../../src/session/format/session-store.ts';
 import { InMemoryStore } from '../../src/session/in-memory-session.ts';
 import { Session } from '../../src/session/session.ts';
@@ -63,7 +69,7 @@ class Office {
 /** Replaces the newest head of a session by another one with a right checksum. */
 async function forge(
   store: SessionStore,
-  session: string,
+  session: SessionKey,
   edit: (head: Head) => Head | string,
 ): Promise<void> {
   const key = await toSessionKey(session);
@@ -97,6 +103,42 @@ function withChange(
   const object = isJsonObject(value) ? value : {};
   return { ...object, [name]: withChange(object[name], rest, change) };
 }
+
+interface Around {
+  readonly around: ReActAgent | SequentialPipeline | FanoutPipeline;
+  readonly done: readonly string[];
+  call(input?: string, decisions?: readonly PendingDecision[]): Promise<unknown>;
+}
+
+/** Makers of agents and pipelines around the agent with the tools `send` and `pay`. */
+const AROUND: Readonly<Record<string, (script: readonly (string | ScriptedTurn)[]) => Promise<Around>>> = {
+  'a sub-agent': async (script) => {
+    const done: string[] = [];
+    const tools = ['send', 'pay'].map((name) =>
+      tool({ name, sideEffect: true, execute: () => void done.push(name) }),
+    );
+    const begin = { toolCalls: [{ name: 'agent_kid', id: 'd', input: { task: 'x' } }] };
+    const host = new ReActAgent({
+      name: 'boss',
+      model: new ScriptedModel(script.length === 1 ? [begin] : [begin, 'Done.', 'Done.']),
+      permissionPolicy: new PermissionRules({ rules: [{ tool: 'agent_kid', behavior: 'allow' }] }),
+      console: false,
+    });
+    const spec = { name: 'kid', description: 'k', tools, modelOverride: new ScriptedModel(script) };
+    await registerSubAgent(host, TaskSubAgent, spec);
+    return { around: host, done, call: (input, decisions) => host.call(input, decisions && { decisions }) };
+  },
+  'an agent in a sequence': async (script) => {
+    const { agent, done } = new Office(script);
+    const around = new SequentialPipeline([agent]);
+    return { around, done, call: (input, decisions) => around.call(input, decisions && { decisions }) };
+  },
+  'an agent in a fan-out': async (script) => {
+    const { agent, done } = new Office(script);
+    const around = new FanoutPipeline([agent]);
+    return { around, done, call: (input, decisions) => around.call(input, decisions && { decisions }) };
+  },
+};
 
 const OPEN = ['agent', 'openExchange'];
 const GRANT = { kind: 'granted', name: 'send', input: {}, isEdited: false };
@@ -257,6 +299,97 @@ for (const { name, hasKey, isThere, open } of PLACES) {
         await office.allow();
         expect([office.done, office.pending, office.policy.rules]).toEqual([['send'], ['pay'], []]);
       }
+      await session.close();
+    });
+
+    test.each(Object.keys(AROUND))(
+      'a tool granted for the run deep in the state of %s is asked about',
+      async (kind) => {
+        const store = await open();
+        const session = new Session(store, { approvalKey: KEY });
+        const before = await AROUND[kind]?.([says('send')]);
+        if (before === undefined) throw new Error('there is no agent');
+        await before.call('go');
+        await session.save(id, { around: before.around });
+        await forge(store, id, (head) => {
+          const text = JSON.stringify(head.components);
+          const components = JSON.parse(
+            text.replaceAll('"grantedTools":[]', '"grantedTools":["pay"]'),
+          ) as JsonObject;
+          expect(JSON.stringify(components)).not.toBe(text);
+          return { ...head, components };
+        });
+        const outcomes: unknown[] = [];
+        for (const acceptGrants of [false, true]) {
+          const later = await AROUND[kind]?.([says('pay'), says('pay'), 'Done.']);
+          if (later === undefined) throw new Error('there is no agent');
+          await session.load(id, { around: later.around }, acceptGrants ? { acceptGrants } : {});
+          for (let i = 0; i < 3; i++) {
+            const others = later.around.pendingCalls.filter(({ call }) => call.name !== 'pay');
+            if (others.length > 0)
+              await later.call(
+                undefined,
+                others.map((one) => ({ id: one.id, verdict: 'allow' })),
+              );
+          }
+          outcomes.push([later.done.includes('pay'), later.around.pendingCalls.map(({ call }) => call.name)]);
+        }
+        expect(outcomes).toEqual([
+          [false, ['pay']],
+          [true, []], // as it would be if the code were not checked
+        ]);
+        await session.close();
+      },
+    );
+
+    test('codes of another user, or of another component of the session, are no codes', async () => {
+      const store = await open();
+      const session = new Session(store, { approvalKey: KEY });
+      const wide = (): PermissionRules => new PermissionRules({ mode: 'bypass' });
+      await session.save({ session: id, user: 'mallory' }, { rules: wide() });
+      await session.save({ session: id, user: 'ann' }, { rules: new PermissionRules(), other: wide() });
+      const read = async (user: string): Promise<Head> => {
+        const stored = await store.readHead(await toSessionKey({ session: id, user }), 'current');
+        return readHead(stored?.text ?? '', '');
+      };
+      const { components, macs = {} } = await read('mallory');
+      const own = await read('ann');
+      const forgeries: readonly Partial<Head>[] = [
+        { components: { ...own.components, ...components }, macs: { ...own.macs, ...macs } },
+        {
+          components: { ...own.components, rules: own.components['other'] ?? null },
+          macs: { ...own.macs, rules: own.macs?.['other'] ?? null },
+        },
+        { components: { ...own.components, rules: { __saved_in__: ['other'] } } },
+      ];
+      const modes: string[] = [];
+      for (const forgery of forgeries) {
+        await forge(store, { session: id, user: 'ann' }, (head) => ({ ...head, ...forgery }));
+        const rules = new PermissionRules();
+        await session.load({ session: id, user: 'ann' }, { rules });
+        modes.push(rules.mode);
+      }
+      expect(modes).toEqual(['default', 'default', 'default']);
+      const rules = new PermissionRules();
+      await session.load({ session: id, user: 'mallory' }, { rules });
+      expect(rules.mode).toBe('bypass'); // where the code is from
+      await session.close();
+    });
+
+    test('an older state that is put back counts as it did then, and for its own session only', async () => {
+      const { store, session } = await saved();
+      const office = after();
+      await session.load(id, { agent: office.agent });
+      const key = await toSessionKey(id);
+      const older = readHead((await store.readHead(key, 'current'))?.text ?? '', '');
+      await office.allow();
+      expect(office.done).toEqual(['send']);
+      await session.save(id, { agent: office.agent });
+      await forge(store, id, (head) => ({ ...older, revision: head.revision }));
+      const again = after();
+      await session.load(id, { agent: again.agent });
+      await again.agent.call();
+      expect([again.done, again.pending]).toEqual([[], ['send']]); // not approved in the older state
       await session.close();
     });
 
@@ -436,6 +569,20 @@ describe('the key of a place', () => {
       ],
       ['that was replaced', (path: string) => writeFile(path, `${'0'.repeat(64)}\n`)],
       ['that is no key', (path: string) => writeFile(path, '')],
+      [
+        'that is a pipe',
+        async (path: string) => {
+          await rm(path);
+          execFileSync('mkfifo', ['-m', '600', path]);
+        },
+      ],
+      [
+        'that is a folder',
+        async (path: string) => {
+          await rm(path);
+          await mkdir(path, { mode: 0o700 });
+        },
+      ],
     ])('%s protects nothing', async (_name, spoil) => {
       const dir = await newDir();
       const [session, path] = openIn(dir);
@@ -448,6 +595,24 @@ describe('the key of a place', () => {
       expect(office.policy.mode).toBe('default');
       await again.close();
     });
+  });
+
+  test.each(Object.entries(places))('%s: is one, also if several make it at once', async (_, openIn) => {
+    const dir = await newDir();
+    const all = ['a', 'b', 'c', 'd'].map((id) => ({ id, session: openIn(dir)[0] }));
+    await Promise.all(
+      all.map(({ id, session }) =>
+        session.save(id, { rules: new PermissionRules({ mode: 'accept_edits' }) }),
+      ),
+    );
+    await Promise.all(all.map(({ session }) => session.close()));
+    const [again] = openIn(dir);
+    for (const { id } of all) {
+      const rules = new PermissionRules();
+      await again.load(id, { rules });
+      expect([id, rules.mode]).toEqual([id, 'accept_edits']);
+    }
+    await again.close();
   });
 
   test('must be long enough', () => {

@@ -257,6 +257,202 @@ const WHOLE: readonly Make[] = [
   () => 'git config core.hooksPath /tmp',
 ];
 
+/** Further complete lines: each is in the corpus once, as it stands, in place of a generated composition. */
+const SINGLE: readonly Make[] = [
+  // Programs with a language of their own
+  ({ out }) => `awk 'BEGIN { printf "x" > "${out}/target" }'`,
+  ({ out }) => `awk 'BEGIN { while (("cat ${out}/secret" | getline l) > 0) print l }'`,
+  ({ out }) => `awk '{ print > ARGV[2] }' src/a.txt ${out}/target`,
+  ({ out }) => `awk -v f=${out}/secret 'BEGIN { while ((getline l < f) > 0) print l }'`,
+  ({ out }) => `awk -f <(echo 'BEGIN { system("touch ${out}/pwned") }')`,
+  ({ out }) => `awk -i inplace '{ print 1 }' ${out}/target`,
+  ({ port }) => `gawk 'BEGIN { s = "/inet/tcp/0/127.0.0.1/${port}"; print "x" |& s; s |& getline }'`,
+  ({ out }) => `sed -n '1{w ${out}/target\n}' src/a.txt`,
+  ({ out }) => `sed 'r ${out}/secret' src/a.txt`,
+  ({ out }) => `sed 'R ${out}/secret' src/a.txt`,
+  ({ out }) => `sed -s -n 'F;p' ${out}/secret`,
+  ({ out }) => `sed -i.bak s/o/0/ ${out}/target`,
+  ({ out }) => `sed --follow-symlinks -i s/./x/ link ${out}/target`,
+  ({ out }) => `sed -f <(echo '1e touch ${out}/pwned') src/a.txt`,
+  ({ out }) => `sed -E 's~.*~touch ${out}/pwned~e' src/a.txt`,
+  ({ out }) => `sed '$!N;1e touch ${out}/pwned' src/a.txt`,
+  ({ out }) => `perl -pi -e 's/./x/' ${out}/target`,
+  ({ out }) => `perl -e 'open F, ">", "${out}/target"; print F 1'`,
+  ({ out }) => `perl -e 'open(F, "${out}/secret|"); open(G, "<${out}/secret"); print <G>'`,
+  ({ out }) => `perl -Mre=eval -e '"a" =~ /(?{ unlink "${out}/target" })a/'`,
+  ({ port }) => `perl -MIO::Socket -e 'IO::Socket::INET->new("127.0.0.1:${port}")'`,
+  ({ victim }) => `perl -e 'kill 9, ${victim}'`,
+  ({ out }) => `python3 -c 'open("${out}/target", "w").write("x")'`,
+  ({ out }) => `python3 -c 'print(open("${out}/secret").read())'`,
+  ({ out }) => `python3 - <<E\nimport os\nos.rename("${out}/target", "${out}/moved")\nE`,
+  ({ out }) => `python3 -c 'import ctypes; ctypes.CDLL(None).unlink(b"${out}/target")'`,
+  ({ out }) =>
+    `python3 -c 'import os; os.setxattr("${out}/target", "user.x", b"1"); os.utime("${out}/target")'`,
+  ({ victim }) => `python3 -c 'import os; os.kill(${victim}, 9)'`,
+  ({ victim }) => `python3 -c 'import os, signal; signal.pidfd_send_signal(os.pidfd_open(${victim}), 9)'`,
+  ({ token }) =>
+    `python3 -c 'import os; os.fork() or (os.setsid(), os.execlp("sleep", "sleep", "${token}"))'`,
+  ({ port }) =>
+    `python3 -c 'import socket as s; s.socket(s.AF_INET6).connect(("::ffff:127.0.0.1", ${port}))'`,
+  ({ port }) => `python3 -c 'import socket as s; s.create_connection(("localhost", ${port})).send(b"x")'`,
+  () => `python3 -c 'import socket as s; s.socket(s.AF_VSOCK, s.SOCK_STREAM).connect((2, 1))'`,
+  ({ out }) => `python3 -m http.server --help; python3 -m zipfile -c ${out}/target src`,
+  ({ out }) => `python3 -m tarfile -c ${out}/target src`,
+  ({ out }) => `python3 -m json.tool package.json ${out}/target`,
+  ({ out }) => `python3 -X importtime -c 1 2> ${out}/target`,
+  ({ out }) => `PYTHONSTARTUP=${out}/secret python3 -i < /dev/null`,
+  ({ out }) => `PYTHONPYCACHEPREFIX=${out} python3 -m compileall -q src`,
+  ({ out }) => `node -e 'fs.writeFileSync("${out}/target", "")'`,
+  ({ out }) => `node -p 'fs.readFileSync("${out}/secret", "utf8")'`,
+  ({ out }) => `node --require ${out}/secret -e 1`,
+  ({ out }) =>
+    `NODE_OPTIONS='--redirect-warnings=${out}/target --trace-warnings' node -e 'process.emitWarning(1+"")'`,
+  ({ out }) => `node --cpu-prof --cpu-prof-dir=${out} -e 1`,
+  ({ port }) => `node -e 'fetch("http://127.0.0.1:${port}").catch(() => {})'`,
+  ({ victim }) => `node -e 'process.kill(${victim}, 9)'`,
+  // Operands and options that write
+  ({ out }) => `cp --backup=numbered src/a.txt ${out}/target`,
+  ({ out }) => `cp -as src ${out}/linked`,
+  ({ out }) => `cp --attributes-only --preserve=mode src/a.txt ${out}/target`,
+  ({ out }) => `cp --parents src/a.txt ${out}`,
+  () => 'cp -P way/secret . && cat secret',
+  ({ out }) => `ln -f src/a.txt ${out}/target`,
+  ({ out }) => `ln -sfn src ${out}/link2`,
+  ({ out }) => `mv -b src/a.txt ${out}/target`,
+  ({ out }) => `mv --exchange src/a.txt ${out}/target || mv -n src ${out}/`,
+  ({ out }) => `rm -rf -- ${out}/home`,
+  ({ out }) => `rmdir -p ${out}/empty`,
+  ({ out }) => `unlink ${out}/target`,
+  ({ out }) => `shred -u ${out}/target`,
+  ({ out }) => `truncate -r src/a.txt ${out}/target`,
+  ({ out }) => `fallocate -l 9 ${out}/target`,
+  ({ out }) => `touch -r src/a.txt ${out}/target`,
+  ({ out }) => `touch -h ${out}/target`,
+  ({ out }) => `chmod a-w,u+s ${out}/target`,
+  ({ out }) => `chmod -c g+s ${out}`,
+  ({ out }) => `chown -h nobody ${out}/target`,
+  ({ out }) => `chgrp 12345 ${out}/target`,
+  ({ out }) => `setfacl -m u:1:rwx ${out}/target`,
+  ({ out }) => `chattr +i ${out}/target; setfattr -n user.x -v 1 ${out}/target`,
+  ({ out }) => `setcap cap_setuid+ep ${out}/target`,
+  ({ out }) => `mkfifo ${out}/fifo`,
+  ({ out }) => `mknod ${out}/null c 1 3`,
+  ({ out }) => `mktemp -p ${out}`,
+  ({ out }) => `TMPDIR=${out} mktemp`,
+  ({ out }) => `dd if=/dev/zero of=${out}/target bs=1 count=1 conv=notrunc`,
+  ({ out }) => `split -b1 src/a.txt ${out}/part`,
+  ({ out }) => `csplit -f ${out}/part src/a.txt 1`,
+  ({ out }) => `tee -a ${out}/target <<< x`,
+  ({ out }) => `sort src/a.txt -uo${out}/target`,
+  ({ out }) => `sort -T ${out} -S1b src/a.txt`,
+  ({ out }) => `sort --files0-from=<(printf '${out}/secret\\0')`,
+  ({ out }) => `wc --files0-from=<(printf '${out}/secret\\0'); cat ${out}/sec*`,
+  ({ out }) => `uniq -c src/a.txt ${out}/target`,
+  ({ out }) => `shuf -o ${out}/target src/a.txt`,
+  ({ out }) => `iconv -o ${out}/target src/a.txt`,
+  ({ out }) => `gzip -c src/a.txt > ${out}/target; gzip -f ${out}/target`,
+  ({ out }) => `xz -k -S .x ${out}/target; bzip2 -k ${out}/target`,
+  ({ out }) => `tar -xPf <(tar -cP ${out}/target) --overwrite`,
+  ({ out }) => `tar -cf src/t.tar --remove-files ${out}/target`,
+  ({ out }) => `tar -cf - --index-file=${out}/target -v src`,
+  ({ out }) => `tar --use-compress-program='touch ${out}/pwned;' -cf - src`,
+  ({ out }) => `tar -cf - src | tar -xf - --to-command='touch ${out}/pwned'`,
+  ({ out }) => `cpio -p ${out} <<< src/a.txt`,
+  ({ out }) => `patch ${out}/target <<< ''; patch -o ${out}/target src/a.txt < /dev/null`,
+  ({ out }) => `diff --to-file=${out}/secret src/a.txt`,
+  ({ out }) => `cmp -l ${out}/secret src/a.txt; comm ${out}/secret src/a.txt`,
+  ({ out }) => `paste ${out}/secret; nl ${out}/secret; tac ${out}/secret; fold ${out}/secret`,
+  ({ out }) => `od -c -An -w99 ${out}/secret | tr -d ' '`,
+  ({ out }) => `base64 -w0 ${out}/secret | base64 -d`,
+  ({ out }) => `dd if=${out}/secret status=none`,
+  ({ out }) => `grep -r . ${out}`,
+  ({ out }) => `grep -f ${out}/secret ${out}/secret`,
+  ({ out }) => `find ${out} -type f -exec cat {} +`,
+  ({ out }) => `find src -maxdepth 0 -fprint0 ${out}/target`,
+  ({ out }) => `find -files0-from <(printf '${out}\\0') -delete`,
+  ({ out }) => `xargs -a ${out}/secret echo`,
+  ({ out }) => `xargs -P2 -n1 rm -f <<< ${out}/target`,
+  ({ out }) => `jq -Rr . ${out}/secret`,
+  ({ out }) => `jq -n --rawfile x ${out}/secret '$x'`,
+  // The shell itself
+  ({ out }) => `read -r l < ${out}/secret; echo "$l"`,
+  ({ out }) => `mapfile -t l < ${out}/secret; printf '%s\\n' "\${l[@]}"`,
+  ({ out }) => `echo "$(< ${out}/secret)"`,
+  ({ out }) => `while read -r l; do echo "$l"; done < ${out}/secret`,
+  ({ out }) => `exec 9< ${out}/secret; cat <&9`,
+  ({ out }) => `cat < ${out}/sec[r]et`,
+  ({ out }) => `d=${out}; cat "$d"/secret`,
+  ({ out }) => `pushd ${out} > /dev/null; cat secret; popd`,
+  ({ out }) => `CDPATH=${out} cd home && cat .ssh/id_rsa`,
+  ({ out }) => `HOME=${out}/home; cat ~/.ssh/id_rsa`,
+  ({ out }) => `HISTFILE=${out}/target bash -ic 'echo x; history -w' < /dev/null`,
+  ({ out }) => `set -o history; history -s x; history -w ${out}/target`,
+  ({ out }) => `exec > ${out}/target; echo x`,
+  ({ out }) => `{ echo x; } 7> ${out}/target >&7`,
+  ({ out }) => `exec {fd}<> ${out}/target; echo x >&$fd`,
+  ({ out }) => `set -x; BASH_XTRACEFD=9; ls 9> ${out}/target`,
+  ({ out }) => `PS4='$(touch ${out}/pwned)'; set -x; ls`,
+  ({ out }) => `PATH=.:$PATH; printf '#!/bin/sh\\ntouch ${out}/pwned' > lss; chmod +x lss; lss`,
+  ({ out }) => `hash -p /bin/touch ls; ls ${out}/pwned`,
+  ({ out }) => `enable -f ${out}/secret x; enable -n echo; touch ${out}/pwned`,
+  ({ out }) => `declare -n r='a[$(touch ${out}/pwned)]'; r=1; echo $((r))`,
+  ({ out }) => `x='a[$(touch ${out}/pwned)]'; (( x )); [[ x -eq 1 ]]`,
+  ({ out }) => `unset 'a[$(touch ${out}/pwned)]'; test -v 'a[$(touch ${out}/pwned)]'`,
+  ({ out }) => `printf -v 'a[$(touch ${out}/pwned)]' x`,
+  ({ out }) => `x='$(touch ${out}/pwned)'; echo "\${x@P}"`,
+  ({ out }) => `trap 'touch ${out}/pwned' DEBUG; ls`,
+  ({ out }) => `trap 'touch ${out}/pwned' ERR; false`,
+  ({ out }) => `command_not_found_handle() { touch ${out}/pwned; }; no-such-program`,
+  ({ out }) => `shopt -s expand_aliases\nalias cat='touch ${out}/pwned #'\ncat src/a.txt`,
+  ({ out }) => `export -f ls 2> /dev/null; ls() { touch ${out}/pwned; }; export -f ls; bash -c ls`,
+  ({ out }) => `env 'BASH_FUNC_ls%%=() { touch ${out}/pwned; }' bash -c ls`,
+  ({ out }) => `bash --rcfile <(echo touch ${out}/pwned) -ic true < /dev/null`,
+  ({ out }) => `bash -s <<< 'touch ${out}/pwned'`,
+  ({ out }) => `dash -c 'touch ${out}/pwned'; busybox sh -c 'touch ${out}/pwned'`,
+  ({ out }) => `/lib64/ld-linux-x86-64.so.2 /bin/touch ${out}/pwned`,
+  ({ out }) => `LD_PRELOAD=./x.so LD_DEBUG=all LD_DEBUG_OUTPUT=${out}/target ls`,
+  ({ out }) => `echo -e '\\x74ouch ${out}/pwned' | . /dev/stdin`,
+  ({ out }) => `$'\\164\\157\\165\\143\\150' ${out}/pwned`,
+  ({ out }) => `t{ou,}ch ${out}/pwned; {touch,${out}/pwned}`,
+  ({ out }) => `a=tou b=ch; $a$b ${out}/pwned`,
+  ({ out }) => `/???/t??ch ${out}/pwned; /bin/t[o]uch ${out}/pwned`,
+  // Git
+  ({ out }) => `git -c core.sshCommand='touch ${out}/pwned' fetch ssh://x/y`,
+  ({ out }) => `git -c diff.external='touch ${out}/pwned' diff --no-index src/a.txt package.json`,
+  ({ out }) => `git -c credential.helper='!touch ${out}/pwned' credential fill <<< url=http://x`,
+  ({ out }) => `git -c core.editor='touch ${out}/pwned' commit --allow-empty; git -c gpg.program=x commit -S`,
+  ({ out }) => `git --exec-path=${out} status; git worktree add ${out}/tree`,
+  ({ out }) => `git clone -q . ${out}/copy; git bundle create ${out}/target --all`,
+  ({ out }) =>
+    `GIT_PAGER='touch ${out}/pwned' git -p status; GIT_EDITOR='touch ${out}/pwned' git var GIT_EDITOR`,
+  ({ out }) => `GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0='!touch ${out}/pwned' git x`,
+  ({ out }) =>
+    `GIT_CONFIG_GLOBAL=${out}/target git config --global a.b c; HOME=${out} git config --global a.b c`,
+  ({ out }) => `GIT_TRACE2_EVENT=${out}/target git --version; GIT_INDEX_FILE=${out}/target git add src`,
+  // Processes, namespaces and the kernel
+  ({ token }) => `(sleep ${token} &) ; disown -a`,
+  ({ token }) =>
+    `bash -c 'exec -a x sleep ${token} &' ; sleep ${token} < /dev/null > /dev/null 2>&1 & disown`,
+  ({ victim }) => `kill -STOP ${victim}; kill -KILL ${victim}; renice 19 ${victim}`,
+  ({ victim }) => `cat /proc/${victim}/root/proc/${victim}/environ; ls -l /proc/${victim}/fd`,
+  ({ victim, out }) =>
+    `cat /proc/${victim}/root${'$'}PWD/../out/secret; cat /proc/${victim}/cwd/../out/secret; ls ${out}`,
+  ({ out }) => `chroot / touch ${out}/pwned; unshare -r chroot / touch ${out}/pwned`,
+  ({ out }) => `unshare -Urm sh -c 'mount --bind src ${out}; touch ${out}/pwned'`,
+  ({ out }) => `mount -o remount,rw,bind ${out}; umount -l ${out}; touch ${out}/pwned`,
+  ({ out }) => `bwrap --bind / / touch ${out}/pwned`,
+  ({ out }) => `systemd-run --user touch ${out}/pwned; at now <<< 'touch ${out}/pwned'; crontab -l`,
+  ({ out }) => `docker run -v ${out}:/o alpine touch /o/pwned; ssh localhost touch ${out}/pwned`,
+  ({ out }) => `su -c 'touch ${out}/pwned'; doas touch ${out}/pwned; pkexec touch ${out}/pwned`,
+  ({ port }) =>
+    `nc -w1 127.0.0.1 ${port} <<< x; socat - TCP:127.0.0.1:${port} <<< x; wget -qT1 -O- 127.0.0.1:${port}`,
+  ({ port }) =>
+    `curl -sm1 --proxy 127.0.0.1:${port} http://x/; openssl s_client -connect 127.0.0.1:${port} < /dev/null`,
+  ({ port }) => `exec 5<> /dev/udp/127.0.0.1/${port}; echo x >&5; cat < /dev/tcp/localhost/${port}`,
+  () => 'cp /bin/sh s6 && chmod 4755 s6; install -m 2755 /bin/true s7; umask 0; mkdir -m 2777 s8',
+  ({ token }) => `echo x | tee /tmp/troupe-canary-${'${t:-'}${token}} /dev/shm/troupe-canary-${token}`,
+];
+
 /** Harmless lines, which show that lines run at all. */
 export const HARMLESS: readonly string[] = [
   'ls',
@@ -273,7 +469,7 @@ export function controlLines(targets: Targets): readonly string[] {
   return lines.map((line) => (line.includes('sleep') ? `${line} > /dev/null 2>&1 &` : line));
 }
 
-/** All lines, without repetition: whole ones first, then compositions in an order that mixes the parts. */
+/** All lines, without repetition: single and whole ones in several spellings, mixed with compositions in an order that mixes the parts. */
 export function hostileLines(targets: Targets, count: number): readonly string[] {
   const lines = new Set<string>(WHOLE.map((make) => make(targets)));
   for (const spell of SPELLINGS.slice(1)) for (const make of WHOLE) lines.add(spell(make(targets)));
@@ -282,7 +478,7 @@ export function hostileLines(targets: Targets, count: number): readonly string[]
     state = (state * 48_271) % 2_147_483_647;
     return from[state % from.length] as T;
   };
-  const whole = [...lines];
+  const whole = [...SINGLE.map((make) => make(targets)), ...lines];
   const composed = new Set<string>();
   for (const carry of CARRIERS)
     for (const make of PAYLOADS.slice(0, 3)) composed.add(carry(make(targets), targets));
@@ -290,7 +486,7 @@ export function hostileLines(targets: Targets, count: number): readonly string[]
     const line = pick(CARRIERS)(pick(PAYLOADS)(targets), targets);
     composed.add(pick(SPELLINGS)(tries % 5 === 0 ? pick(CARRIERS)(line, targets) : line));
   }
-  // Half of the lines are whole ones, while there are any.
+  // Every second line is a whole one, until all whole lines are used.
   const mixed = [...composed].flatMap((line, i) => (whole[i] === undefined ? [line] : [whole[i], line]));
   return [...new Set(mixed)].slice(0, count);
 }

@@ -19,7 +19,7 @@ export function approvalKeyBytes(key: ApprovalKey): Uint8Array<ArrayBuffer> {
   throw new TroupeError('invalid_config', `An approvalKey needs at least ${MIN_KEY_BYTES} bytes.`);
 }
 
-/** The parts of a head under codes: the states of components without lists, and the places of the lists. */
+/** Signed parts of a head: states of components without lists, and paths of lists. */
 export interface SignedParts {
   readonly components: JsonObject;
   readonly lists: readonly Pick<HeadList, 'path'>[];

@@ -1,4 +1,5 @@
 import { TroupeError } from '../../errors.ts';
+import { filesOf } from '../../file-tools/file-tool.ts';
 import { fileTools } from '../../file-tools/file-tools.ts';
 import type { FileSystemHandle } from '../../filesystem/file-system-handle.ts';
 import type { Tool } from '../../toolkit/tool/tool.ts';
@@ -18,14 +19,15 @@ export function boundToFiles(
   subagent: string,
   { filesystem, supervisorName }: Pick<SubAgentPermissions, 'filesystem' | 'supervisorName'>,
 ): Tool {
-  if (tool.files === undefined) return tool;
+  const bound = filesOf(tool);
+  if (bound === undefined) return tool;
   const refuse = (problem: string): TroupeError =>
     new TroupeError(
       'invalid_config',
       `The sub-agent '${subagent}' can't have the tool '${tool.name}': it is bound to files of ${supervisorName}, and ${problem}`,
     );
   if (filesystem === undefined) throw refuse('the sub-agent has none. Grant it a filesystem.');
-  const { tool: made, bind } = tool.files;
+  const { tool: made, bind } = bound;
   if (tool.execute !== made.execute || tool.schema !== made.schema) {
     throw refuse(
       'its function or schema was replaced. Make it by makeFileTool(), so that it can be bound to other files.',
