@@ -313,4 +313,20 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
     await page.getByRole('heading', { name: 'Talk to' }).waitFor();
     expect(page.url()).not.toContain('#t=');
   });
+
+  test('says that the connection is lost, and goes on after a restart of the server', async () => {
+    const own = mkdtempSync(join(tmpdir(), 'troupe-studio-page-'));
+    const agents = { talks: { name: 'Talks', create: speaker('First answer.') } };
+    const options = { dir: own, tokenDir: own, log: () => {}, agents };
+    const first = await startStudio({ ...options, port: 0 });
+    await using window = await BrowserWindow.open(first.loginUrl);
+    const { page } = window;
+    await talkTo(window, 'Talks', 'One');
+    await page.getByText('First answer.').waitFor();
+    await first.close();
+    await page.getByText(/^Connection lost at/).waitFor();
+    await using _second = await startStudio({ ...options, port: Number(new URL(first.url).port) });
+    await page.getByText(/^Connected again/).waitFor();
+    await page.getByText('First answer.').waitFor();
+  });
 });

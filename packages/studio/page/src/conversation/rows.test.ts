@@ -154,7 +154,7 @@ test('keeps the objects of rows that did not change', () => {
   expect(after.map((row, at) => row === before[at])).toEqual([true, true, true, false, true]);
 });
 
-test('looks back by the entries up to a number alone', () => {
+test('makes frames, and gives agents colours in the order of appearance', () => {
   const tape = withSubAgent();
   tape.text(['Lead'], 'r1', 'm9', 'Later.');
   expect(tape.fold.frames.map(({ kind }) => kind)).toEqual([
