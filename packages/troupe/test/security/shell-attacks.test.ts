@@ -50,6 +50,7 @@ test.each([
   // sed
   ["sed -- '1e c3' f -e p", ASKED],
   ["sed '1e c3' -ie s/a/b/ f", ASKED],
+  ["sed '1e c3' -e p f", ASKED],
   ["sed --in-place='/dir/*' p f", ASKED],
   ["sed -i'/dir/*' p f", ASKED],
   ['sed s,x*,b,g f', ASKED],
