@@ -2,14 +2,15 @@
 // and removes the copies afterwards: `node tools/stage-package.mjs <package folder> [--clean]`.
 // @ts-check
 
-import { cpSync, existsSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DOCUMENTS = ['docs', 'examples', 'CHANGELOG.md', 'llms.txt'];
-/** Files that only tests and the repository use. */
-const UNPACKED = ['node_modules', 'run-example.ts'];
+/** Files that only tests and the repository use. Screenshots would be a tenth of the package. */
+const UNPACKED = ['node_modules', 'run-example.ts', 'images'];
+const IMAGE = /^!\[[^\]]*\]\([^)]*\bimages\/[^)]*\)\n+/gm;
 const [dir = '', flag] = process.argv.slice(2);
 
 for (const name of DOCUMENTS) {
@@ -21,4 +22,14 @@ for (const name of DOCUMENTS) {
     recursive: true,
     filter: (file) => !UNPACKED.includes(basename(file)) && !file.endsWith('.test.ts'),
   });
+  if (name === 'docs') leaveImagesOut(copy);
+}
+
+/** Removes the images from the pages of a folder. @param {string} folder */
+function leaveImagesOut(folder) {
+  for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.md')) continue;
+    const text = readFileSync(join(folder, file), 'utf8');
+    if (IMAGE.test(text)) writeFileSync(join(folder, file), text.replaceAll(IMAGE, ''));
+  }
 }

@@ -21,13 +21,6 @@ const studio = await startStudio({
   ...(process.env['PORT'] && { port: Number(process.env['PORT']) }),
 });
 
-console.log(`Troupe Studio, with a demo agent (${isOffline ? 'offline demo model, no key needed' : description}).
-
-  ${studio.loginUrl}
-
-Programs connect with init({ studioUrl: '${studio.url}' }). Ctrl-C ends; conversations are saved and go on at the next start.`);
-openInBrowser(studio.loginUrl);
-
 let isEnding = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, () => {
@@ -41,3 +34,10 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
       },
     );
   });
+
+console.log(`Troupe Studio, with a demo agent (${isOffline ? 'offline demo model, no key needed' : description}).
+
+  ${studio.loginUrl}
+
+Programs connect with init({ studioUrl: '${studio.url}' }). Ctrl-C ends; conversations are saved and go on at the next start.`);
+openInBrowser(studio.loginUrl);
