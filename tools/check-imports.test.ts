@@ -92,7 +92,7 @@ describe('layers', () => {
     [
       'pipeline/p.ts',
       'index.ts',
-      'pipeline (layer 7) may not import index (layer 8): imports point downwards',
+      'pipeline (layer 7) may not import index (layer 9): imports point downwards',
     ],
     [
       'providers/a/a.ts',

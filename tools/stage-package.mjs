@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DOCUMENTS = ['docs', 'examples', 'CHANGELOG.md', 'llms.txt'];
 /** Files that only tests and the repository use. Screenshots would be a tenth of the package. */
 const UNPACKED = ['node_modules', 'run-example.ts', 'images'];
-const IMAGE = /^!\[[^\]]*\]\([^)]*\bimages\/[^)]*\)\n+/gm;
+const IMAGE = /!\[[^\]]*\]\([^)]*\bimages\/[^)]*\)\s*/g;
 const [dir = '', flag] = process.argv.slice(2);
 
 for (const name of DOCUMENTS) {
@@ -30,6 +30,6 @@ function leaveImagesOut(folder) {
   for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     if (!file.endsWith('.md')) continue;
     const text = readFileSync(join(folder, file), 'utf8');
-    if (IMAGE.test(text)) writeFileSync(join(folder, file), text.replaceAll(IMAGE, ''));
+    writeFileSync(join(folder, file), text.replaceAll(IMAGE, ''));
   }
 }
