@@ -36,15 +36,16 @@ export interface Tally {
   /** Number of lines that ran. */
   readonly ran: number;
   readonly refused: number;
-  /** Number of harmless lines that ran. */
+  /** Number of harmless lines that ran: some in every place. */
   readonly harmless: number;
+  readonly places: number;
 }
 
 /** Number of lines of the whole corpus. */
 export const CORPUS_LINES = 2000;
 const NO_TARGETS: Targets = { out: '', cwd: '', port: 0, token: '', victim: 0 };
-/** Lines after which a new place is made, because lines may destroy their own working directory. */
-const LINES_PER_PLACE = 25;
+/** Calls after which a new place is made. Where files can be changed, lines may destroy their own working directory. */
+const CALLS_PER_PLACE = { changing: 25, reading: 200 };
 
 /** Number of places in use at the same time, each with listeners of its own: most lines wait. */
 const PLACES_AT_ONCE = 4;
@@ -56,8 +57,10 @@ export async function startListeners(): Promise<readonly Listeners[]> {
 
 /** Runs hostile lines as an agent would that nobody answers: what is asked about does not run. */
 export async function runHostileLines(run: HostileRun, listeners: readonly Listeners[]): Promise<Tally> {
-  const { count, batch = 1 } = run;
-  const size = LINES_PER_PLACE * batch;
+  const { mode, bwrap, count, batch = 1 } = run;
+  const isReading = bwrap !== undefined || (mode !== 'accept_edits' && mode !== 'bypass');
+  const calls = isReading ? CALLS_PER_PLACE.reading : CALLS_PER_PLACE.changing;
+  const size = batch * Math.min(calls, Math.ceil(count / batch / listeners.length)); // all places have work
   const firsts = Array.from({ length: Math.ceil(count / size) }, (_, i) => i * size).values();
   const tallies: Tally[] = [];
   await Promise.all(
@@ -71,6 +74,7 @@ export async function runHostileLines(run: HostileRun, listeners: readonly Liste
     ran: sum(({ ran }) => ran),
     refused: sum(({ refused }) => refused),
     harmless: sum(({ harmless }) => harmless),
+    places: tallies.length,
   };
 }
 
@@ -125,7 +129,7 @@ async function runLines(run: HostileRun, first: number, size: number, listeners:
   } finally {
     place.remove();
   }
-  return { effects, ran, refused, harmless };
+  return { effects, ran, refused, harmless, places: 1 };
 }
 
 /** Lines at equal distances in the whole corpus. */
