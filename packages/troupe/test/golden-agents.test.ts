@@ -62,7 +62,9 @@ function addedNow(json: JsonValue, saysWhyItStopped: boolean): JsonValue {
     if (!isJsonObject(metadata) || metadata['answer'] === undefined) return block;
     return { ...(block as JsonObject), metadata: { ...metadata, form: 'object' } };
   });
-  const isCalling = content.some((block) => isJsonObject(block) && block['type'] === 'tool_use');
+  const isCalling =
+    msg['endReason'] === 'structured' ||
+    content.some((block) => isJsonObject(block) && block['type'] === 'tool_use');
   const finishReason = isCalling ? 'tool_calls' : 'stop';
   const { metadata } = msg;
   const isSummary = isJsonObject(metadata) && metadata['_compress_meta'] !== undefined;

@@ -4,4 +4,3 @@ export { ConversationView, type ConversationState } from '../event/conversation-
 export { foldEvents } from '../event/fold-events.ts';
 export type { BlockView, MsgView, ViewableMsg } from '../event/msg-fold.ts';
 export { readEvents } from '../event/read-events.ts';
-export { partialToolCalls } from '../message/msg-draft.ts';

@@ -16,7 +16,7 @@ export type { RunListener } from '../event/reply-stream.ts';
 export { HookedModule, hookTypes } from '../hooks/hooked-module.ts';
 export type { HookPoint, PostHook, PreHook, ResultKind } from '../hooks/run-hooks.ts';
 export { Exchange } from '../message/exchange.ts';
-export { MsgDraft, type MsgDraftOptions } from '../message/msg-draft.ts';
+export { MsgDraft, partialToolCalls, type MsgDraftOptions } from '../message/msg-draft.ts';
 export type { SavedToolRule } from '../permission/tool-rule.ts';
 export type { ArgumentMeaning } from '../toolkit/tool/known-tools.ts';
 export type { Confinement, ConfinementProfile } from '../toolkit/tool/confinement.ts';

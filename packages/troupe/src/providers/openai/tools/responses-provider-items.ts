@@ -101,7 +101,8 @@ export function generatedImage(item: JsonObject, metaKey: string): ImageBlock | 
 /** The item behind a block, as the vendor made it; undefined if the block says nothing to the vendor, or is not the vendor's. */
 export function wireProviderItem(block: ContentBlock, metaKey: string): JsonObject | undefined {
   const item = objectOf(objectOf(block.providerMeta?.[metaKey])['item']);
-  if (!isProviderItem(item)) return undefined;
+  const { id } = item;
+  if (!isProviderItem(item) || typeof id !== 'string' || id.trim() === '') return undefined;
   if (block.type === 'provider_tool_use') return item['type'] === 'image_generation_call' ? undefined : item;
   const isImage = block.type === 'image' && item['type'] === 'image_generation_call';
   return isImage && block.source.type === 'base64' ? { ...item, result: block.source.data } : undefined;
