@@ -71,7 +71,10 @@ test('a question survives the kill of the Studio, and is answered in the next on
       .find(({ state }) => state === 'waiting'),
   );
   const action = { type: 'answer', id: question.id, content: 'Late.', structured: { age: 4 } };
-  expect(await next.page.act(question.runId, action)).toMatchObject({ status: 200 });
+  // An answer is refused with 410 until the program is connected again.
+  await expect
+    .poll(() => next.page.act(question.runId, action), { timeout: 20_000 })
+    .toMatchObject({ status: 200 });
   await ended;
   expect(output.trim()).toBe('Late. {"age":4}');
 });
