@@ -344,8 +344,8 @@ describe('long-term memory and knowledge', () => {
     expect((await contextOf(host)).long_term_refs).toEqual([
       { kind: 'long_term_memory', id: 'notes', description: 'What the user likes.' },
       { kind: 'knowledge_base', id: 'handbook', description: 'Rules of the house.' },
-      { kind: 'knowledge_base', id: 'Plain', description: 'A knowledge base.' },
-      { kind: 'knowledge_base', id: 'Plain_2', description: 'A knowledge base.' },
+      { kind: 'knowledge_base', id: 'knowledge_base', description: 'A knowledge base.' },
+      { kind: 'knowledge_base', id: 'knowledge_base_2', description: 'A knowledge base.' },
     ]);
     const { permissions } = Kid.last();
     expect(permissions.longTermMemory).toBe(longTermMemory);

@@ -14,6 +14,8 @@ const DELTAS_PER_YIELD = 64;
  * abort the stream even if the wrapped model never awaits anything.
  */
 export class BoundedModel extends WrapperModel {
+  static override readonly className: string = 'BoundedModel';
+
   readonly #maxChars: number;
 
   constructor(model: ChatModelBase, maxChars: number) {

@@ -9,6 +9,8 @@ import type { Prompt } from './prompt.ts';
  * history.
  */
 export class ChatFormatter extends FormatterBase {
+  static override readonly className: string = 'ChatFormatter';
+
   readonly #known = new PrefixMemo<Msg, PromptBuilder>();
 
   override format(msgs: readonly Msg[]): Prompt {

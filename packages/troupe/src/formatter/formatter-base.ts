@@ -19,6 +19,9 @@ export interface FormatContext {
  * once.
  */
 export abstract class FormatterBase {
+  /** Name of this class in cache keys. Subclasses have a name of their own: without one it is the name of the class, which minifiers change. */
+  static readonly className: string | undefined;
+
   /** Formatter for prompts that must hold every message. @default this formatter, which leaves out nothing */
   readonly untruncated?: FormatterBase | undefined;
 

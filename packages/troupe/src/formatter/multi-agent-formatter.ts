@@ -31,6 +31,8 @@ interface Work {
  * stay unchanged. Processes only the new messages of a growing conversation.
  */
 export class MultiAgentFormatter extends FormatterBase {
+  static override readonly className: string = 'MultiAgentFormatter';
+
   readonly #historyPrompt: string;
   readonly #known = new Map<string, PrefixMemo<Msg, Work>>();
 

@@ -39,6 +39,8 @@ interface Unit {
  * provider's cache stays valid.
  */
 export class TruncatedFormatter extends FormatterBase {
+  static override readonly className: string = 'TruncatedFormatter';
+
   override readonly untruncated: FormatterBase;
   readonly #formatter: FormatterBase;
   readonly #counter: TokenCounterBase;

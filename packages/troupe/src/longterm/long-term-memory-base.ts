@@ -10,7 +10,7 @@ export interface LongTermOptions {
  * packages.
  */
 export abstract class LongTermMemoryBase extends StateModule {
-  /** Id in the delegation context of sub-agents. @default the name of the class */
+  /** Id in the delegation context of sub-agents. @default `long_term_memory` */
   declare readonly id?: string | undefined;
   /** Content of the memory in a few words, for sub-agents. */
   declare readonly description?: string | undefined;

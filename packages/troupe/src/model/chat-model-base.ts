@@ -117,6 +117,8 @@ const NO_OPTIONS: GenerationOptions = Object.freeze({});
 export abstract class ChatModelBase {
   /** Whether each stream is a span. False for models that only pass on the streams of other models, which are spans themselves. */
   static readonly isTraced: boolean = true;
+  /** Name of this class in cache keys. Subclasses have a name of their own: without one it is the name of the class, which minifiers change. */
+  static readonly className: string | undefined;
 
   readonly capabilities: ModelCapabilities = PLAIN_CAPABILITIES;
   /** Default options for all model calls. Options of a request override them. */

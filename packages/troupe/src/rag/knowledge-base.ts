@@ -15,7 +15,7 @@ export interface RetrieveOptions {
 
 /** Port for retrieval of documents by meaning. Implementations are separate packages. */
 export abstract class KnowledgeBase {
-  /** Id in the delegation context of sub-agents. @default the name of the class */
+  /** Id in the delegation context of sub-agents. @default `knowledge_base`, numbered if there are several */
   declare readonly id?: string | undefined;
   /** Content of the knowledge base in a few words, for sub-agents. */
   declare readonly description?: string | undefined;

@@ -110,7 +110,7 @@ function searched(
   signal: AbortSignal,
 ): Promise<readonly RetrievedDocument[]> {
   return traced(
-    () => ({ type: 'retrieval', source: base.id ?? base.constructor.name, query: () => query }),
+    () => ({ type: 'retrieval', source: base.id ?? 'knowledge_base', query: () => query }),
     () => base.retrieve(query, { signal }),
     { signal, outcomeOf: ({ length }) => ({ status: 'ok', count: length }) },
   );

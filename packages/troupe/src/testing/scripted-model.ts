@@ -54,6 +54,8 @@ export interface ScriptedTurn {
  * ```
  */
 export class ScriptedModel extends ChatModelBase {
+  static override readonly className: string = 'ScriptedModel';
+
   /** All requests so far, copied on arrival. */
   readonly requests: ModelRequest[] = [];
   readonly #script: readonly ScriptedTurn[];

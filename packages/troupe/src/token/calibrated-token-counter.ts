@@ -97,6 +97,8 @@ function toLearned(json: JsonValue): Learned {
 }
 
 class WatchedModel extends WrapperModel {
+  static override readonly className: string = 'WatchedModel';
+
   readonly #counter: CalibratedTokenCounter;
 
   constructor(model: ChatModelBase, counter: CalibratedTokenCounter) {

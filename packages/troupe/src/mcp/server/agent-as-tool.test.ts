@@ -58,3 +58,17 @@ test('a call that somebody else has to make is an error, too, and the agent goes
   });
   expect(await ask(friday, 'and now?')).toMatchObject({ output: 'Never mind.', status: 'ok' });
 });
+
+test('an answer that was cut off at the limit of tokens says so to the client', async () => {
+  const friday = agentToolkit(
+    agentWith(new Toolkit(), [{ text: 'Half an ans', finish: 'length' }, 'Whole.']),
+    {},
+  );
+  expect(await ask(friday, 'go')).toMatchObject({
+    output:
+      'Half an ans\n\n[This answer of Friday was cut off at the limit of tokens. Ask for a shorter answer, or for the rest of it.]',
+    status: 'ok',
+    metadata: { end_reason: 'length' },
+  });
+  expect(await ask(friday, 'again')).toMatchObject({ output: 'Whole.', status: 'ok' });
+});

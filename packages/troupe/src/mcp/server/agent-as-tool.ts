@@ -2,6 +2,7 @@ import type { AgentBase } from '../../agent/agent-base.ts';
 import { ReActAgent } from '../../react/react-agent.ts';
 import type { Msg } from '../../message/msg.ts';
 import type { PendingCall } from '../../message/pending-call.ts';
+import { endNote, withNote } from '../../subagent/end-note.ts';
 import { ToolResponse } from '../../toolkit/tool/tool-response.ts';
 import { tool, type ToolContext } from '../../toolkit/tool/tool.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
@@ -89,7 +90,11 @@ function answerOf(agent: AgentBase, msg: Msg): ToolResponse {
   if (pending !== undefined) return new ToolResponse(refusalOf(agent, pending), { status: 'error' });
   const blocks = msg.getContentBlocks(['text', 'image', 'audio', 'video', 'file']);
   const content = blocks.every(({ type }) => type === 'text') ? msg.text : blocks;
-  return new ToolResponse(content, { status: endReason === 'error' ? 'error' : 'ok' });
+  const note = endNote(agent.name, msg);
+  return new ToolResponse(withNote(content, note), {
+    status: endReason === 'error' ? 'error' : 'ok',
+    ...(note && { metadata: { end_reason: note.reason } }),
+  });
 }
 
 function refusalOf({ name }: AgentBase, pending: readonly PendingCall[]): string {

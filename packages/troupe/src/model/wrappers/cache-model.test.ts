@@ -159,6 +159,41 @@ test('models that are the same share their answers, in whatever order their opti
   expect([(await first!.call(base)).text, (await second!.call(base)).text]).toEqual(['one', 'one']);
 });
 
+/** Classes of two builds of one program: a minifier gives them other names, and a name to another class. */
+const [before, after] = [
+  class a extends Offered {
+    static override readonly className: string = 'Shop';
+  },
+  class b extends Offered {
+    static override readonly className: string = 'Shop';
+  },
+];
+
+test('a minified build finds the answers of another build by fixed class names', async () => {
+  const store = new MemoryCacheStore();
+  const [first, second] = [new before('one'), new after('two')].map(
+    (model) => new CacheModel(model, { store }),
+  );
+  expect([(await first!.call(base)).text, (await second!.call(base)).text]).toEqual(['one', 'one']);
+});
+
+test('formatters of one minified name do not share answers', async () => {
+  const store = new MemoryCacheStore();
+  const model = new CacheModel(new ScriptedModel(['one', 'two']), { store });
+  const formatters = [
+    class a extends ChatFormatter {
+      static override readonly className: string = 'Short';
+    },
+    class a extends ChatFormatter {
+      static override readonly className: string = 'Long';
+    },
+  ];
+  const texts: string[] = [];
+  for (const Formatter of formatters)
+    texts.push((await model.call({ ...base, formatter: new Formatter() })).text);
+  expect(texts).toEqual(['one', 'two']);
+});
+
 test('changing returned deltas does not change the cache', async () => {
   const store = new MemoryCacheStore();
   const model = new CacheModel(new ScriptedModel([answer]), { store });

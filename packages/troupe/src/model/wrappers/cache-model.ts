@@ -1,3 +1,4 @@
+import type { FormatterBase } from '../../formatter/formatter-base.ts';
 import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
@@ -40,6 +41,8 @@ const NO_COST: ModelDelta = Object.freeze({
  * no effect. A failing store never fails a model call; the failure is logged as a warning.
  */
 export class CacheModel extends WrapperModel {
+  static override readonly className: string = 'CacheModel';
+
   readonly #store: CacheStore;
   readonly #key: (request: ModelRequest) => string | Promise<string>;
 
@@ -117,7 +120,7 @@ function* replay(answer: readonly ModelDelta[], signal: AbortSignal): Generator<
 
 /** Everything besides the request that a response depends on. */
 function identityOf(model: ChatModelBase): JsonValue {
-  const className = model.constructor.name;
+  const className = classNameOf(model);
   if (model instanceof WrapperModel) return [className, identityOf(model.model)];
   if (model instanceof FallbackModel) return [className, ...model.models.map(identityOf)];
   const { modelName, vendorName = null, generation } = model;
@@ -126,7 +129,13 @@ function identityOf(model: ChatModelBase): JsonValue {
 
 /** Different formatters make different prompts from the same messages. */
 function formatterName({ formatter }: ModelRequest): string | null {
-  return formatter === undefined ? null : formatter.constructor.name;
+  return formatter === undefined ? null : classNameOf(formatter);
+}
+
+/** The fixed name of a class, so that builds of a program share a store, whatever a minifier calls their classes. */
+function classNameOf({ constructor }: ChatModelBase | FormatterBase): string {
+  const { className } = constructor as typeof ChatModelBase;
+  return Object.hasOwn(constructor, 'className') && className !== undefined ? className : constructor.name;
 }
 
 /** Short key that reveals nothing of the prompt to the store. */

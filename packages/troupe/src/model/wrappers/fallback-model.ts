@@ -59,6 +59,7 @@ const FORCING = ['never', 'without_thinking', 'always'] as const;
  * ```
  */
 export class FallbackModel extends ChatModelBase {
+  static override readonly className: string = 'FallbackModel';
   static override readonly isTraced: boolean = false;
 
   override readonly capabilities: ModelCapabilities;

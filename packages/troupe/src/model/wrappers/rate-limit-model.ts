@@ -20,6 +20,8 @@ export interface RateLimitOptions extends RequestLimits {
  * this. Its estimated tokens count at first, the reported tokens once it has ended.
  */
 export class RateLimitModel extends WrapperModel {
+  static override readonly className: string = 'RateLimitModel';
+
   readonly #limiter: RequestLimiter;
   readonly #estimate: (request: ModelRequest) => number;
 

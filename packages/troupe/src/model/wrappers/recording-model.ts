@@ -33,6 +33,8 @@ type End = { readonly by: 'itself' | 'caller' } | { readonly by: 'error'; readon
  * writing. A failing `write` never fails a model call; the failure is logged as a warning.
  */
 export class RecordingModel extends WrapperModel {
+  static override readonly className: string = 'RecordingModel';
+
   readonly #write: (line: string) => void | Promise<void>;
   readonly #redactor: Redactor;
   #hasHeader = false;

@@ -38,6 +38,8 @@ const MAX_DIFFERENCES = 20;
  * the differences; secrets are removed before comparing, as in the recording.
  */
 export class ReplayModel extends ChatModelBase {
+  static override readonly className: string = 'ReplayModel';
+
   override readonly capabilities: ModelCapabilities;
   readonly #entries: readonly Entry[];
   readonly #redactor: Redactor;

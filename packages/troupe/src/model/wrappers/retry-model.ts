@@ -57,6 +57,8 @@ type Settings = {
  * ```
  */
 export class RetryModel extends WrapperModel {
+  static override readonly className: string = 'RetryModel';
+
   readonly #options: Settings;
   readonly #onRetry: ((retry: Retry) => void) | undefined;
 

@@ -65,6 +65,8 @@ const STORES_NOTHING: JsonObject = { openai: { store: false } };
  * Folder `providers/ai-sdk`: start here.
  */
 export class AiSdkModel extends ChatModelBase {
+  static override readonly className: string = 'AiSdkModel';
+
   override readonly capabilities: ModelCapabilities;
   override readonly generation: GenerationOptions;
   override readonly vendorName: string;

@@ -63,6 +63,8 @@ export interface AnthropicChatModelOptions extends HttpModelOptions, AnthropicAp
  * ```
  */
 export class AnthropicChatModel extends HttpChatModel {
+  static override readonly className: string = 'AnthropicChatModel';
+
   override readonly host: string;
   readonly #api: AnthropicApi;
   readonly #model: ClaudeModel;

@@ -34,6 +34,8 @@ export interface GeminiChatModelOptions extends HttpModelOptions {
  * (gemini-writer.ts), `newDecoder` reads the answer (gemini-from-wire.ts). Folder `providers/gemini`: start here.
  */
 export class GeminiChatModel extends HttpChatModel {
+  static override readonly className: string = 'GeminiChatModel';
+
   override readonly host: string;
   readonly #endpoint: GeminiEndpoint;
   readonly #writer: GeminiWriter;

@@ -56,6 +56,8 @@ const DEFAULT_CONTEXT = 4096;
  * Under a grammar the model does not think. Folder `providers/llama-cpp`: start here.
  */
 export class LlamaCppModel extends ChatModelBase {
+  static override readonly className: string = 'LlamaCppModel';
+
   override readonly capabilities: ModelCapabilities = Object.freeze({
     ...PLAIN_CAPABILITIES,
     structured: 'native',

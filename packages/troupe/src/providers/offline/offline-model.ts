@@ -16,6 +16,8 @@ export interface OfflineModelOptions {
  * not repeated until the user asks again. Folder `providers/offline`: start here.
  */
 export class OfflineModel extends ChatModelBase {
+  static override readonly className: string = 'OfflineModel';
+
   readonly #delayMs: number;
 
   constructor({ delayMs = 0 }: OfflineModelOptions = {}) {

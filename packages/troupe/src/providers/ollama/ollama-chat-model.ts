@@ -30,6 +30,8 @@ const VISION = /llava|vision|-vl|2\.5vl|gemma3|llama4|minicpm-v|moondream|mistra
  * (ollama-from-wire.ts). Folder `providers/ollama`: start here.
  */
 export class OllamaChatModel extends HttpChatModel {
+  static override readonly className: string = 'OllamaChatModel';
+
   override readonly host: string;
   /** Address and key when the model was made. */
   readonly #ownUrl: string;

@@ -40,6 +40,8 @@ export interface OpenAIChatModelOptions extends OpenAIEndpointOptions {
  * ```
  */
 export class OpenAIChatModel extends HttpChatModel {
+  static override readonly className: string = 'OpenAIChatModel';
+
   readonly vendor: ChatVendorName;
   readonly #dialect: ChatDialect;
   readonly #providerTools: readonly ChatProviderTool[];

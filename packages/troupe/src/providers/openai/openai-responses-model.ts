@@ -47,6 +47,8 @@ function inResponses({ chatTools: _, ...rule }: ModelRule): ModelRule {
  * thinking after a tool call.
  */
 export class OpenAIResponsesModel extends HttpChatModel {
+  static override readonly className: string = 'OpenAIResponsesModel';
+
   override readonly host: string;
   readonly #endpoint: Endpoint;
   readonly #settings: ResponsesSettings;

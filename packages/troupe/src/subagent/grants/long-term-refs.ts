@@ -13,7 +13,7 @@ const DEFAULT_DESCRIPTIONS = {
   knowledge_base: 'A knowledge base.',
 };
 
-/** References to a long-term memory and knowledge bases. Ids are numbered where they would be the same. */
+/** References to a long-term memory and knowledge bases. Without an id, the kind is the id; equal ids are numbered. */
 export function longTermRefs(
   longTermMemory: LongTermMemoryBase | undefined,
   knowledge: readonly KnowledgeBase[] = [],
@@ -24,7 +24,7 @@ export function longTermRefs(
   ];
   const used = new Set<string>();
   return sources.map(({ kind, source }) => {
-    const { id = source.constructor.name, description = DEFAULT_DESCRIPTIONS[kind] } = source;
+    const { id = kind, description = DEFAULT_DESCRIPTIONS[kind] } = source;
     let unique = id;
     for (let n = 2; used.has(unique); n++) unique = `${id}_${n}`;
     used.add(unique);

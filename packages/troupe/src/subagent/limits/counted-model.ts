@@ -17,6 +17,8 @@ const MIN_HANDED_OVER = 16;
  * how many tokens are left, and a model call that passes the limit is stopped.
  */
 export class CountedModel extends WrapperModel {
+  static override readonly className: string = 'CountedModel';
+
   readonly #budget: Budget;
 
   constructor(model: ChatModelBase, budget: Budget) {
