@@ -135,7 +135,14 @@ test('runs that go on, and spans of no run, do not fill the database beyond its 
     hub.addEntry('going', { kind: 'program', state: 'connected', reason });
     most = Math.max(most, hub.store.usedBytes);
   }
-  const base = { name: reason, kind: 'other', status: 'ok', agentPath: [], attributes: {}, events: [] } as const;
+  const base = {
+    name: reason,
+    kind: 'other',
+    status: 'ok',
+    agentPath: [],
+    attributes: {},
+    events: [],
+  } as const;
   for (let n = 0; n < 2000; n++) {
     hub.change(() => hub.store.putSpan({ ...base, id: `${n}`, traceId: 't', startMs: n }, undefined, ''));
     most = Math.max(most, hub.store.usedBytes);
@@ -151,7 +158,14 @@ test('a run that was known by its spans alone becomes a run of its program, with
   hub.openRun({ id: 'r', project: 'traces', name: 'chat', source: 'otlp' });
   const program = { id: 'p1', library: 'troupe', protocol: 1 };
   const run = { project: 'zoo', name: 'first', createdAt: '2026-01-01T00:00:00.000Z' };
-  hub.ingest(program, [{ runId: 'r', kind: 'run', run }, { runId: 'new', kind: 'run', run }], 0);
+  hub.ingest(
+    program,
+    [
+      { runId: 'r', kind: 'run', run },
+      { runId: 'new', kind: 'run', run },
+    ],
+    0,
+  );
   hub.setConnected(['r'], true);
   expect(hub.run('r')).toMatchObject({ source: 'program', project: 'zoo', status: 'idle' });
   expect(hub.store.queryRuns({ source: 'otlp', statuses: [], limit: 10 }).total).toBe(0);

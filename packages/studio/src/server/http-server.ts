@@ -65,7 +65,12 @@ export function makeHttpServer(options: HttpServerOptions): Server {
   const { live, agentScopeSocket, access, onFailure } = options;
   const answer = getRequestListener(routes(options).fetch, { overrideGlobalObjects: false });
   const server = createServer(
-    { maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 60_000 },
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      requestTimeout: 60_000,
+      keepAlive: true, // a peer that is gone without a word is noticed
+      keepAliveInitialDelay: 30_000,
+    },
     (request, response) => {
       for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
       const failure = refusalOf(request, options);

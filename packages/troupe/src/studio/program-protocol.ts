@@ -24,6 +24,8 @@ export interface ProgramWelcome {
   readonly studio: typeof STUDIO_MARK;
   readonly protocol: number;
   readonly version: string;
+  /** Id of the Studio, new at each start. */
+  readonly instance: string;
 }
 
 export interface ProgramBatch {
