@@ -69,7 +69,7 @@ function commandStream(
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let end = (): void => {};
-  return new ReadableStream(
+  return new ReadableStream<Uint8Array>(
     {
       start(controller) {
         const write = (text: string): void => {
@@ -100,7 +100,7 @@ function commandStream(
       },
       cancel: () => end(),
     },
-    new ByteLengthQueuingStrategy({ highWaterMark: MAX_UNREAD_BYTES }),
+    { highWaterMark: MAX_UNREAD_BYTES, size: (chunk) => chunk.byteLength },
   );
 }
 

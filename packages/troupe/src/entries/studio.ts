@@ -14,6 +14,7 @@ export {
   type CommandContent,
   type CommandFailure,
   type CommandResult,
+  type FieldProblem,
   type InsideFacts,
   type ProgramBatch,
   type ProgramCommand,
