@@ -21,7 +21,7 @@ import { LiveServer } from './server/live-server.ts';
 import { readPage } from './server/page-files.ts';
 import { programRoutes } from './server/program-routes.ts';
 import { openDatabase } from './store/database.ts';
-import { enforceRetention, trimRun, type RetentionLimits } from './store/retention.ts';
+import { Retention, type RetentionLimits } from './store/retention.ts';
 import { StudioStore } from './store/studio-store.ts';
 
 export interface StudioOptions {
@@ -178,7 +178,13 @@ export async function startStudio(options: StudioOptions = {}): Promise<Studio> 
       now: () => Date.now(),
       maxBodyBytes: MAX_BODY_BYTES,
     }),
-    programs: programRoutes({ programs, version: STUDIO_VERSION, maxBatchBytes: MAX_BODY_BYTES, startTimer }),
+    programs: programRoutes({
+      programs,
+      instance: conversations.instance,
+      version: STUDIO_VERSION,
+      maxBatchBytes: MAX_BODY_BYTES,
+      startTimer,
+    }),
     agentScope: agentScopeRoutes(hub, () => Date.now()),
     otlp: otlpRoutes(hub),
     agentScopeSocket,
@@ -206,24 +212,19 @@ export async function startStudio(options: StudioOptions = {}): Promise<Studio> 
 
   const tokenFile = join(tokenDir, `token-${port}`);
   writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
-  const stopTrimming = hub.listen({
-    onEntries: (runId) => {
-      if ((hub.run(runId)?.lastSeq ?? 0) % 1000 === 0) trimRun(hub, runId, limits);
-    },
-    onRun() {},
-    onRunsDeleted() {},
-    onWaiting() {},
-  });
+  const retention = new Retention(hub, limits, () => Date.now());
   let stopRetention = (): void => {};
   const keepSmall = (): void => {
+    stopRetention();
     try {
-      enforceRetention(hub, limits, Date.now());
+      retention.enforce();
       live.setProblem(undefined);
     } catch (error) {
       onProblem(error);
     }
     stopRetention = startTimer(RETENTION_MS, keepSmall);
   };
+  const stopTrimming = retention.watch(keepSmall);
   keepSmall();
 
   let closing: Promise<void> | undefined;

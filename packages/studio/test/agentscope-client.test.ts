@@ -81,7 +81,8 @@ test('StudioUserInput asks by HTTP and hears the answer by socket.io, of its own
   );
   const { input } = await studio.until(() =>
     studio.calls.findLast(
-      ({ procedure, input: one }) => procedure === 'requestUserInput' && studio.runs.has(one.runId as string),
+      ({ procedure, input: one }) =>
+        procedure === 'requestUserInput' && studio.questions.has(one.requestId as string),
     ),
   );
   expect(input).toMatchObject({
@@ -89,10 +90,60 @@ test('StudioUserInput asks by HTTP and hears the answer by socket.io, of its own
     agentName: 'ann',
     structuredInput: { properties: { age: { type: 'integer' } } },
   });
-  studio.forward('another question', [{ type: 'text', text: 'No.' }], {});
+  studio.broadcast('another question', [{ type: 'text', text: 'No.' }], {});
   studio.forward(input.requestId as string, [{ type: 'text', text: 'Here.' }], { age: 36 });
   const answer = await asked;
   expect([answer.text, answer.metadata]).toEqual(['Here.', { age: 36 }]);
+});
+
+test('questions of one run share a socket, so that an answer does not end the other questions', async () => {
+  const studio = newStudio();
+  const studioUrl = await studio.listen();
+  const input = new StudioUserInput({ studioUrl });
+  const ask = (name: string) => new UserAgent({ name, console: false, input }).call();
+  const [ann, bob] = withRunConfig(
+    { runId: 'r9', logging: 'silent' },
+    () => [ask('ann'), ask('bob')] as const,
+  );
+  const idOf = (name: string) =>
+    studio.until(() =>
+      studio.calls.findLast(
+        ({ procedure, input: one }) =>
+          procedure === 'requestUserInput' &&
+          one.agentName === name &&
+          studio.questions.has(one.requestId as string),
+      ),
+    );
+  const [first, second] = [await idOf('ann'), await idOf('bob')];
+  studio.forward(first.input.requestId as string, [{ type: 'text', text: 'One.' }], null);
+  expect((await ann).text).toBe('One.');
+  expect([studio.ended, [...studio.questions.keys()]]).toEqual([[], [second.input.requestId]]);
+  studio.forward(second.input.requestId as string, [{ type: 'text', text: 'Two.' }], null);
+  expect((await bob).text).toBe('Two.');
+  await studio.until(() => (studio.ended.length > 0 ? true : undefined)); // nothing is asked: the socket closes
+  expect(studio.ended).toEqual(['r9']);
+});
+
+test('a run is running in the Studio until its program disconnects, also between questions', async () => {
+  const studio = newStudio();
+  const studioUrl = await studio.listen();
+  init({ runId: 'run-as', studioUrl, logging: 'silent' });
+  const user = new UserAgent({ name: 'ann', console: false });
+  for (const answer of ['One.', 'Two.']) {
+    const asked = user.call();
+    const { input } = await studio.until(() =>
+      studio.calls.findLast(
+        ({ procedure, input: one }) =>
+          procedure === 'requestUserInput' && studio.questions.has(one.requestId as string),
+      ),
+    );
+    studio.forward(input.requestId as string, [{ type: 'text', text: answer }], null);
+    expect((await asked).text).toBe(answer);
+  }
+  expect([...studio.runs, ...studio.ended]).toEqual(['run-as']);
+  await disconnectStudio();
+  await studio.until(() => studio.ended[0]);
+  expect(studio.ended).toEqual(['run-as']);
 });
 
 test('StudioUserInput survives a restart of the Studio, which gets the question again', async () => {
@@ -103,7 +154,8 @@ test('StudioUserInput survives a restart of the Studio, which gets the question 
   const isAsked = (studio: AgentScopeStudio) =>
     studio.until(() =>
       studio.calls.findLast(
-        ({ procedure, input }) => procedure === 'requestUserInput' && studio.runs.has(input.runId as string),
+        ({ procedure, input }) =>
+          procedure === 'requestUserInput' && studio.questions.has(input.requestId as string),
       ),
     );
   const { input } = await isAsked(first);

@@ -118,7 +118,7 @@ test('a Studio that never answers fails no agent call, and the buffer stays with
 });
 
 test('dropped items are told to the Studio when it is there', async () => {
-  const page = await studios.start();
+  const { page } = await startProcess(studios.folder(), '0');
   const live = await page.live();
   live.send({ type: 'watch_runs' });
   await withRunConfig({ runId: 'dropped', logging: 'silent' }, async () => {

@@ -157,6 +157,51 @@ describe('without the token', () => {
   });
 });
 
+describe('another spelling of a path', () => {
+  const spellings = (path: string): string[] => [
+    `http://127.0.0.1:${port}${path}`,
+    `http://evil.com${path}`,
+    path.replace('/api', '/%61pi'),
+    path.replace('/api', '/ap%69'),
+    path.replace('/program', '/prog%72am'),
+    `/x/..${path}`,
+    `/.${path}`,
+    `/x/%2e%2e${path}`,
+    `/x/%2E.${path}`,
+    `/assets/../x/..${path}`,
+    `/\\..${path}`,
+    `//127.0.0.1:${port}${path}`,
+    `*${path}`,
+    `/;${path}`,
+    path.replace('/', '/./'),
+  ];
+  const isRefused = (line: string, path: string): void =>
+    expect(line, path).toMatch(/^HTTP\/1\.1 (?:400|401|403|404|405) /);
+
+  test.each(['/api/info', '/api/runs', '/api/sessions', '/program/hello', '/program/commands?program=x'])(
+    'does not reach %s without a token',
+    async (route) => {
+      const tried = spellings(route);
+      for (const path of tried) {
+        const socket = createConnection(port, '127.0.0.1');
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host()}\r\nConnection: close\r\n\r\n`);
+        const [head] = (await once(socket.setEncoding('utf8'), 'data')) as [string];
+        socket.destroy();
+        // A path that is none of the server's own gets the page, which holds nothing before the login.
+        if (head.includes('content-type: text/html')) continue;
+        isRefused(head, path);
+      }
+      expect(tried.length).toBeGreaterThan(10);
+    },
+  );
+
+  test('does not reach the live connection', async () => {
+    const upgrade = [`Host: ${host()}`, 'Connection: Upgrade', 'Upgrade: websocket'];
+    for (const path of spellings('/api/live').concat(spellings('/socket.io/')))
+      isRefused(await sendRaw([`GET ${path} HTTP/1.1`, ...upgrade]), path);
+  });
+});
+
 describe('a request from another site', () => {
   test.each(ROUTES.filter(([method, path]) => method === 'POST' && path.startsWith('/api')))(
     '%s %s is refused as a form, as text and without its header',

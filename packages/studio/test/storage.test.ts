@@ -6,7 +6,7 @@ import { afterEach, expect, test } from 'vitest';
 import { RunHub } from '../src/runs/run-hub.ts';
 import { startStudio } from '../src/start-studio.ts';
 import { openDatabase } from '../src/store/database.ts';
-import { enforceRetention, trimRun } from '../src/store/retention.ts';
+import { enforceRetention, Retention, trimRun } from '../src/store/retention.ts';
 import { StudioStore } from '../src/store/studio-store.ts';
 import { Studios } from './studio-client.ts';
 
@@ -90,6 +90,91 @@ test('a run with too many entries loses the oldest ones, and says so', () => {
   expect(hub.store.entries('long', 0, 1000, 1000).map(({ seq }) => seq)).toEqual(
     Array.from({ length: 90 }, (_, i) => i + 61),
   );
+});
+
+test('a run is cut while it grows, whatever the size of its batches', () => {
+  const { hub, clock } = hubAt(0);
+  hub.openRun({ id: 'long', project: 'p', name: 'x', source: 'program' });
+  const limits = { keepDays: null, maxBytes: 1024 ** 3, maxRunEntries: 100 };
+  new Retention(hub, limits, () => clock.now).watch(() => {});
+  for (let batch = 0; batch < 50; batch++)
+    hub.change(() => {
+      for (let n = 0; n < 7; n++) hub.addEntry('long', { kind: 'dropped', count: n });
+    });
+  const kept = hub.store.entries('long', 0, 1000, 1000).length;
+  expect([hub.run('long')?.lastSeq, kept >= 90 && kept <= 107]).toEqual([350, true]);
+});
+
+test('what was read at removed entries is removed with them', () => {
+  const { hub } = hubAt(0);
+  hub.openRun({ id: 'long', project: 'p', name: 'x', source: 'program' });
+  for (let n = 1; n <= 20; n++) {
+    hub.addEntry('long', { kind: 'dropped', count: n });
+    hub.store.putInside('long', 'a', n, '{}');
+    hub.store.putTurn('long', { callId: `c${n}`, seq: n, state: undefined, steps: undefined });
+  }
+  trimRun(hub, 'long', { keepDays: null, maxBytes: 1, maxRunEntries: 10 });
+  expect(hub.store.inside('long', 'a', 11)).toBeUndefined();
+  expect(hub.store.inside('long', 'a', 12)).toEqual({ seq: 12, json: '{}' });
+  expect(hub.store.turns('long').map(({ seq }) => seq)).toEqual([12, 13, 14, 15, 16, 17, 18, 19, 20]);
+});
+
+test('runs that go on, and spans of no run, do not fill the database beyond its limit', () => {
+  const { hub, clock } = hubAt(0);
+  const limits = { keepDays: null, maxBytes: 2_000_000, maxRunEntries: 1_000_000 };
+  const retention = new Retention(hub, limits, () => clock.now);
+  let cuts = 0;
+  retention.watch(() => {
+    cuts++;
+    retention.enforce();
+  });
+  hub.openRun({ id: 'going', project: 'p', name: 'x', source: 'program', isConnected: true });
+  const reason = 'x'.repeat(5000);
+  let most = 0;
+  for (let n = 0; n < 2000; n++) {
+    hub.addEntry('going', { kind: 'program', state: 'connected', reason });
+    most = Math.max(most, hub.store.usedBytes);
+  }
+  const base = {
+    name: reason,
+    kind: 'other',
+    status: 'ok',
+    agentPath: [],
+    attributes: {},
+    events: [],
+  } as const;
+  for (let n = 0; n < 2000; n++) {
+    hub.change(() => hub.store.putSpan({ ...base, id: `${n}`, traceId: 't', startMs: n }, undefined, ''));
+    most = Math.max(most, hub.store.usedBytes);
+  }
+  expect(cuts).toBeGreaterThan(5);
+  expect(most).toBeLessThan(limits.maxBytes * 1.1);
+  expect(hub.run('going')).toMatchObject({ lastSeq: 2000, status: 'idle' });
+  expect(hub.run('going')?.removedUpTo).toBeGreaterThan(500);
+});
+
+test('a run that was known by its spans alone becomes a run of its program, with the time of its start', () => {
+  const { hub, clock } = hubAt(Date.UTC(2026, 0, 2));
+  hub.openRun({ id: 'r', project: 'traces', name: 'chat', source: 'otlp' });
+  const program = { id: 'p1', library: 'troupe', protocol: 1 };
+  const run = { project: 'zoo', name: 'first', createdAt: '2026-01-01T00:00:00.000Z' };
+  hub.ingest(
+    program,
+    [
+      { runId: 'r', kind: 'run', run },
+      { runId: 'new', kind: 'run', run },
+    ],
+    0,
+  );
+  hub.setConnected(['r'], true);
+  expect(hub.run('r')).toMatchObject({ source: 'program', project: 'zoo', status: 'idle' });
+  expect(hub.store.queryRuns({ source: 'otlp', statuses: [], limit: 10 }).total).toBe(0);
+  expect(hub.run('new')).toMatchObject({
+    createdAt: '2026-01-01T00:00:00.000Z',
+    updatedAt: new Date(clock.now).toISOString(),
+  });
+  hub.ingest(program, [{ runId: 'odd', kind: 'run', run: { ...run, createdAt: 'yesterday' } }], 0);
+  expect(hub.run('odd')?.createdAt).toBe(new Date(clock.now).toISOString());
 });
 
 test('nothing is told that could not be stored', () => {

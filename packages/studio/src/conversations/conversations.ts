@@ -15,7 +15,7 @@ import {
   type UserInputRequest,
 } from 'troupe';
 import { observeProgram } from 'troupe/kernel';
-import { StudioProgram } from 'troupe/studio';
+import { registerLocalStudio, StudioProgram } from 'troupe/studio';
 
 import type {
   BranchRequest,
@@ -85,6 +85,9 @@ export class Conversations {
   readonly #open = new Map<string, Promise<OpenConversation>>();
   readonly #disconnect: () => void;
   readonly #restoreInput: () => void;
+  readonly #unregister: () => void;
+  /** Id by which connections of this process know that the Studio sees their agents already. */
+  readonly instance = randomBytes(16).toString('base64url');
 
   constructor(options: ConversationsOptions) {
     this.#options = options;
@@ -105,7 +108,9 @@ export class Conversations {
         options.programs.takeResult({ program: id, id: command.id, ...outcome });
       });
     });
-    this.#restoreInput = UserAgent.overrideClassInputMethod(new LocalInput(this.#program));
+    const input = new LocalInput(this.#program);
+    this.#restoreInput = UserAgent.overrideClassInputMethod(input);
+    this.#unregister = registerLocalStudio(this.instance, input);
   }
 
   get offered(): readonly OfferedAgent[] {
@@ -296,6 +301,7 @@ export class Conversations {
     for (const runId of this.#open.keys()) await this.forget(runId).catch(this.#options.onProblem);
     this.#feed.flush();
     this.#restoreInput();
+    this.#unregister();
     this.#program.close();
     this.#disconnect();
     await this.#options.session?.close();

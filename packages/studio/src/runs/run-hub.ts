@@ -25,6 +25,8 @@ export interface HubListener {
   onRun(run: StudioRun): void;
   onRunsDeleted(ids: readonly string[]): void;
   onWaiting(): void;
+  /** After each change, also of what no entry tells, such as spans. */
+  onStored?(): void;
 }
 
 /** Fields of a new run. */
@@ -95,6 +97,7 @@ export class RunHub {
         if (run !== undefined) listener.onRun(run);
       }
       if (told.hasWaiting) listener.onWaiting();
+      listener.onStored?.();
     }
     return result;
   }
@@ -104,6 +107,11 @@ export class RunHub {
     this.change(() => {
       const live = this.#live(id);
       const shown = { project: project.slice(0, MAX_TEXT), name: name.slice(0, MAX_TEXT) };
+      if (live?.record.source === 'otlp' && source !== 'otlp') {
+        // The run was known from its spans alone, until its program told of it.
+        live.setEnded(false);
+        live.change({ source });
+      }
       if (live !== undefined) live.change({ ...shown, ...fields });
       else this.#runs.set(id, LiveRun.create({ id, source, createdAt: this.#time(), ...shown, ...fields }));
       this.#mark(id);
@@ -267,12 +275,15 @@ export class RunHub {
 
   #openProgramRun(program: ProgramIdentity, { runId, run }: ProgramItem & { kind: 'run' }): void {
     const { library, protocol, pid, host } = program;
-    const known = this.#live(runId);
+    const known = this.#live(runId)?.record.source;
+    const at = Date.parse(run.createdAt);
     this.openRun({
       id: runId,
       project: run.project,
       name: run.name,
-      source: known?.record.source ?? 'program',
+      source: known === undefined || known === 'otlp' ? 'program' : known,
+      ...(known === undefined &&
+        Number.isFinite(at) && { createdAt: new Date(at).toISOString(), updatedAt: this.#time() }),
       program: { library, protocol, ...(pid !== undefined && { pid }), ...(host !== undefined && { host }) },
     });
   }

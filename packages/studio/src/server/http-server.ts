@@ -65,7 +65,12 @@ export function makeHttpServer(options: HttpServerOptions): Server {
   const { live, agentScopeSocket, access, onFailure } = options;
   const answer = getRequestListener(routes(options).fetch, { overrideGlobalObjects: false });
   const server = createServer(
-    { maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 60_000 },
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      requestTimeout: 60_000,
+      keepAlive: true, // a peer that is gone without a word is noticed
+      keepAliveInitialDelay: 30_000,
+    },
     (request, response) => {
       for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
       const failure = refusalOf(request, options);
@@ -152,6 +157,7 @@ function refusalOf(request: IncomingMessage, options: HttpServerOptions): ApiFai
   const refused = access.refusal(request);
   if (refused !== undefined) return new ApiFailure('forbidden', refused.message);
   const path = pathOf(request);
+  if (!isPlain(path)) return new ApiFailure('not_found', 'There is no such route.');
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   if (isReceiver(path)) return receiverRefusal(request, path, options);
   if (isOwnedBy(request, '/program/')) return programRefusal(request, access);
@@ -206,6 +212,7 @@ function upgradeRefusal(request: IncomingMessage, options: HttpServerOptions): A
   const access = options.access();
   const refused = access.refusal(request);
   if (refused !== undefined) return new ApiFailure('forbidden', refused.message);
+  if (!isPlain(pathOf(request))) return new ApiFailure('not_found', 'There is no such route.');
   if (isOwnedBy(request, '/socket.io/')) {
     if (isFromPage(request) || options.agentScopeSocket === undefined)
       return new ApiFailure('forbidden', 'Not here.');
@@ -240,6 +247,14 @@ function refuse(request: IncomingMessage, response: ServerResponse, failure: Api
 
 function pathOf(request: IncomingMessage): string {
   return (request.url ?? '').split(/[?#]/, 1)[0] ?? '';
+}
+
+/**
+ * Whether a path is written as the routes are: absolute, without dot segments, and with nothing encoded in its first segment. Routes are
+ * found by the decoded path, so that another spelling of `/api/` would reach a route whose check was skipped.
+ */
+function isPlain(path: string): boolean {
+  return /^\/[^/%]*(?:\/|$)/.test(path) && URL.parse(`http://studio${path}`)?.pathname === path;
 }
 
 function isOwnedBy(request: IncomingMessage, prefix: string): boolean {

@@ -5,17 +5,19 @@ import {
   type CommandResult,
   type ProgramBatch,
   type ProgramIdentity,
-  type ProgramItem,
   type ProgramWelcome,
 } from 'troupe/studio';
 
 import type { Programs } from '../runs/programs.ts';
 import { isRecord } from '../store/json-text.ts';
 import { ApiFailure } from './api-failure.ts';
+import { isProgramItem } from './program-items.ts';
 import { readJsonBody } from './request-body.ts';
 
 export interface ProgramRoutesOptions {
   readonly programs: Programs;
+  /** Id of this Studio, new at each start. */
+  readonly instance: string;
   readonly version: string;
   readonly maxBatchBytes: number;
   readonly startTimer: (ms: number, callback: () => void) => () => void;
@@ -23,12 +25,20 @@ export interface ProgramRoutesOptions {
 
 const MAX_RESULT_BYTES = 1024 * 1024;
 const KEEP_ALIVE_MS = 15_000;
+/** Bytes of commands on their way to a program that does not read. Then its connection ends. */
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /** Routes for programs of troupe. The caller has checked the token. */
-export function programRoutes({ programs, version, maxBatchBytes, startTimer }: ProgramRoutesOptions): Hono {
+export function programRoutes({
+  programs,
+  instance,
+  version,
+  maxBatchBytes,
+  startTimer,
+}: ProgramRoutesOptions): Hono {
   const app = new Hono();
   app.get('/hello', (c) =>
-    c.json({ studio: STUDIO_MARK, protocol: PROGRAM_PROTOCOL, version } satisfies ProgramWelcome),
+    c.json({ studio: STUDIO_MARK, protocol: PROGRAM_PROTOCOL, version, instance } satisfies ProgramWelcome),
   );
   app.post('/batches', async (c) => {
     const { program, number, dropped, items } = readBatch(await readJsonBody(c, maxBatchBytes));
@@ -59,33 +69,39 @@ function commandStream(
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let end = (): void => {};
-  return new ReadableStream({
-    start(controller) {
-      const write = (text: string): void => {
-        try {
-          controller.enqueue(encoder.encode(text));
-        } catch {
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const write = (text: string): void => {
+          try {
+            controller.enqueue(encoder.encode(text));
+            if ((controller.desiredSize ?? 0) >= 0) return;
+            controller.error(new Error('The program does not read its commands.'));
+          } catch {
+            // the program has left
+          }
           end();
-        }
-      };
-      const disconnect = programs.connect(programId, (command) =>
-        write(`data: ${JSON.stringify(command)}\n\n`),
-      );
-      let stopTimer = (): void => {};
-      const keepAlive = (): void => {
-        write(': still here\n\n');
-        stopTimer = startTimer(KEEP_ALIVE_MS, keepAlive);
-      };
-      end = () => {
-        end = () => {};
-        stopTimer();
-        disconnect();
-      };
-      signal.addEventListener('abort', () => end(), { once: true });
-      keepAlive();
+        };
+        const disconnect = programs.connect(programId, (command) =>
+          write(`data: ${JSON.stringify(command)}\n\n`),
+        );
+        let stopTimer = (): void => {};
+        const keepAlive = (): void => {
+          write(': still here\n\n');
+          stopTimer = startTimer(KEEP_ALIVE_MS, keepAlive);
+        };
+        end = () => {
+          end = () => {};
+          stopTimer();
+          disconnect();
+        };
+        signal.addEventListener('abort', () => end(), { once: true });
+        keepAlive();
+      },
+      cancel: () => end(),
     },
-    cancel: () => end(),
-  });
+    { highWaterMark: MAX_UNREAD_BYTES, size: (chunk) => chunk.byteLength },
+  );
 }
 
 /** @throws ApiFailure */
@@ -98,15 +114,12 @@ function readBatch(body: unknown): ProgramBatch {
     !Array.isArray(items)
   )
     throw new ApiFailure('invalid', 'The body is not a batch.');
-  const isItem = (item: unknown): item is ProgramItem =>
-    isRecord(item) &&
-    typeof item['kind'] === 'string' &&
-    typeof item['runId'] === 'string' &&
-    item['runId'] !== '';
+  const taken = items.filter(isProgramItem);
+  const lost = typeof dropped === 'number' && dropped > 0 ? Math.floor(dropped) : 0;
   return {
     program: program as object as ProgramIdentity,
     number,
-    dropped: typeof dropped === 'number' ? dropped : 0,
-    items: items.filter(isItem),
+    dropped: lost + items.length - taken.length,
+    items: taken,
   };
 }

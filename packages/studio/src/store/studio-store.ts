@@ -125,7 +125,7 @@ export class StudioStore {
     this.#run(
       `INSERT INTO runs (id, project, name, status, source, updated_at, fork_of, session_id, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (id) DO UPDATE SET project = excluded.project, name = excluded.name, status = excluded.status,
-       updated_at = excluded.updated_at, session_id = excluded.session_id, data = excluded.data`,
+       source = excluded.source, updated_at = excluded.updated_at, session_id = excluded.session_id, data = excluded.data`,
       run.id,
       run.project,
       run.name,
@@ -252,7 +252,7 @@ export class StudioStore {
 
   /** Ids of ended runs, the oldest first, optionally of runs before a time only. */
   oldestEndedRuns(before: string | undefined, limit: number): string[] {
-    const ended = `status NOT IN ('running', 'waiting')`;
+    const ended = `status NOT IN ('running', 'waiting') AND NOT json_extract(data, '$.isConnected')`;
     const rows =
       before === undefined
         ? this.#all(`SELECT id FROM runs WHERE ${ended} ORDER BY updated_at LIMIT ?`, limit)
@@ -296,8 +296,11 @@ export class StudioStore {
       .toReversed();
   }
 
+  /** Removes entries, and what was read or kept at them. */
   deleteEntriesUpTo(runId: string, seq: number): void {
-    this.#run('DELETE FROM entries WHERE run_id = ? AND seq <= ?', runId, seq);
+    for (const table of ['entries', 'insides', 'turns'])
+      this.#run(`DELETE FROM ${table} WHERE run_id = ? AND seq <= ?`, runId, seq);
+    this.#run(`DELETE FROM prompts WHERE run_id = ? AND json_extract(data, '$.seq') <= ?`, runId, seq);
   }
 
   // Agents, records that wait, prompts, insides
@@ -526,6 +529,15 @@ export class StudioStore {
       service: String(row['service']),
       ...(typeof row['run'] === 'string' && { runId: row['run'] }),
     }));
+  }
+
+  /** Deletes the oldest spans of no run. @returns their number */
+  deleteOldestSpans(limit: number): number {
+    return this.#run(
+      `DELETE FROM spans WHERE (trace_id, id) IN (
+         SELECT trace_id, id FROM spans WHERE run_id IS NULL OR run_id NOT IN (SELECT id FROM runs) ORDER BY start_ms LIMIT ?)`,
+      limit,
+    );
   }
 
   deleteSpansBefore(startMs: number): void {

@@ -2,6 +2,7 @@
 
 export { fromAgentScopeBlocks, toAgentScopeBlocks } from '../studio/agentscope-blocks.ts';
 export { disconnectStudio, type StudioInitOptions } from '../studio/init.ts';
+export { registerLocalStudio } from '../studio/local-studios.ts';
 export { joinedEvent } from '../studio/item-buffer.ts';
 export {
   PROGRAM_PROTOCOL,
@@ -13,6 +14,7 @@ export {
   type CommandContent,
   type CommandFailure,
   type CommandResult,
+  type FieldProblem,
   type InsideFacts,
   type ProgramBatch,
   type ProgramCommand,

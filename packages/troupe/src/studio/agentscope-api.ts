@@ -58,7 +58,9 @@ export class AgentScopeApi {
   }
 }
 
-/** A time as AgentScope writes it: `2026-01-31 09:30:00.000`. */
+/** A time as AgentScope writes it, in the zone of this machine: `2026-01-31 09:30:00.000`. */
 export function agentScopeTime(iso: string): string {
-  return iso.replace('T', ' ').replace('Z', '');
+  const time = new Date(iso);
+  const local = new Date(time.getTime() - time.getTimezoneOffset() * 60_000);
+  return local.toISOString().replace('T', ' ').replace('Z', '');
 }

@@ -40,6 +40,7 @@ export class AgentScopeLink {
   readonly #users = new Set<string>();
   #wake: (() => void) | undefined;
   #runId = '';
+  #disconnect: (() => void) | undefined;
 
   constructor(options: AgentScopeLinkOptions) {
     this.#options = options;
@@ -60,6 +61,11 @@ export class AgentScopeLink {
     const { signal, buffer } = this.#options;
     this.#runId = config.runId;
     await this.#api.registerRun(config, signal);
+    if (this.#disconnect === undefined) {
+      // As long as its socket is open, a run counts as running.
+      this.#disconnect = this.#input.connect(config);
+      signal.addEventListener('abort', this.#disconnect, { once: true });
+    }
     for (;;) {
       signal.throwIfAborted();
       if (buffer.size === 0) await new Promise<void>((resolve) => (this.#wake = resolve));

@@ -24,6 +24,8 @@ export interface ProgramWelcome {
   readonly studio: typeof STUDIO_MARK;
   readonly protocol: number;
   readonly version: string;
+  /** Id of the Studio, new at each start. */
+  readonly instance: string;
 }
 
 export interface ProgramBatch {
@@ -81,19 +83,24 @@ export interface RunInfo {
 export interface AgentFacts {
   readonly id: string;
   readonly name: string;
+  /** Class of the agent, such as `ReActAgent`. */
   readonly className: string;
+  /** Agent names from the outermost agent. */
   readonly path: readonly string[];
   readonly modelName?: string;
-  /** Ids of the hubs in which it takes part. */
+  /** Ids of the hubs in which it takes part: agents with the same id share a room. */
   readonly hubs: readonly string[];
 }
 
+/** Messages with which an agent call began. */
 export interface CallInput {
   readonly callId: string;
+  /** Reply of the agent call: messages of its agent carry this id (`MsgView.replyId`). */
   readonly replyId: string;
   readonly agentId: string;
   readonly agentPath: readonly string[];
-  readonly messages: readonly JsonValue[];
+  readonly messages: readonly JsonObject[];
+  /** Tool call of the agent around: a sub-agent is folded under this tool call. Its messages are not added to the conversation. */
   readonly toolCallId?: string;
 }
 
@@ -126,6 +133,7 @@ export interface QuestionFacts {
   readonly agentId: string;
   readonly agentName: string;
   readonly agentPath: readonly string[];
+  /** JSON Schema of the structured answer, for a form; null: text only. */
   readonly schema: JsonObject | null;
 }
 
@@ -157,5 +165,12 @@ export interface CommandResult {
   readonly ok: boolean;
   readonly code?: CommandFailure;
   readonly message?: string;
-  readonly problems?: readonly { readonly path: readonly (string | number)[]; readonly message: string }[];
+  readonly problems?: readonly FieldProblem[];
+}
+
+/** A problem of one field, such as a field of an answer with another type than its schema. */
+export interface FieldProblem {
+  /** Path in the value, such as `['address', 'city']`. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
 }

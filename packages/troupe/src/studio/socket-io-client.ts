@@ -1,6 +1,7 @@
 import { isJsonObject, readJson } from '../util/json.ts';
 import { readAnswer } from '../util/net/background-http.ts';
 import { requestInBackground } from '#background-http';
+import { backgroundDeadline } from './background-deadline.ts';
 
 export interface SocketIoOptions {
   /** Address of the server. Its path does not count. */
@@ -16,13 +17,14 @@ export interface SocketIoOptions {
 
 const SEPARATOR = '\x1e';
 const MAX_CHARS = 32 * 1024 * 1024;
+const GOODBYE_MS = 2000;
 
 /**
  * Receives the events of one namespace of a socket.io server (protocol 5, engine.io 4) by long polling: plain requests, which every server
  * of the protocol answers, and which do not keep the program running. Rejects when the connection ends.
  */
 export async function listenToSocketIo(options: SocketIoOptions): Promise<never> {
-  const { namespace, auth, onConnect, onEvent } = options;
+  const { namespace, auth } = options;
   const { origin } = new URL(options.url);
   const address = (sid?: string): string =>
     `${origin}/socket.io/?EIO=4&transport=polling${sid === undefined ? '' : `&sid=${encodeURIComponent(sid)}`}`;
@@ -33,11 +35,30 @@ export async function listenToSocketIo(options: SocketIoOptions): Promise<never>
   const open = readJson((await exchange(options, 'GET', address())).replace(/^0/, ''));
   const sid = isJsonObject(open) ? open['sid'] : undefined;
   if (typeof sid !== 'string') throw new Error('the server does not speak socket.io');
-  await post(sid, `40${namespace},${JSON.stringify(auth)}`);
+  try {
+    await post(sid, `40${namespace},${JSON.stringify(auth)}`);
+    return await receive(
+      options,
+      () => exchange(options, 'GET', address(sid)),
+      (body) => post(sid, body),
+    );
+  } finally {
+    // Between two requests, the server would notice the end only after its time for pings.
+    const { signal, clear } = backgroundDeadline(GOODBYE_MS);
+    exchange({ ...options, signal }, 'POST', address(sid), `41${namespace},`).then(clear, clear);
+  }
+}
+
+/** Reads packets until the connection ends. */
+async function receive(
+  { namespace, onConnect, onEvent }: SocketIoOptions,
+  poll: () => Promise<string>,
+  post: (body: string) => Promise<void>,
+): Promise<never> {
   for (;;) {
-    const packets = (await exchange(options, 'GET', address(sid))).split(SEPARATOR);
+    const packets = (await poll()).split(SEPARATOR);
     for (const packet of packets) {
-      if (packet === '2') await post(sid, '3');
+      if (packet === '2') await post('3');
       else if (packet === '1' || packet.startsWith('41')) throw new Error('the server closed the connection');
       else if (packet.startsWith(`44${namespace},`)) throw new Error('the server refused the connection');
       else if (packet.startsWith(`40${namespace}`)) onConnect();

@@ -1,7 +1,8 @@
 import { getLogger, getRunConfig, type RunConfig } from '../config/run-config.ts';
-import { TroupeError } from '../errors.ts';
+import { InputEndedError, TroupeError } from '../errors.ts';
 import { UserAgent } from '../user/user-agent.ts';
 import { UserInputBase, type UserInputData, type UserInputRequest } from '../user/user-input.ts';
+import { whenAborted } from '../util/abort.ts';
 import { startTimer } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import { redactedMessage } from '../util/redaction/redacted-text.ts';
@@ -41,6 +42,10 @@ export class StudioConnection {
   #release: (() => void) | undefined;
   #isFlushPlanned = false;
   #agentScope: AgentScopeLink | undefined;
+  /** Input of a Studio of this process, which sees all agents without this connection. */
+  #local: UserInputBase | undefined;
+  /** Resolves when it is known who answers at the address. */
+  readonly #greeted = Promise.withResolvers<void>();
 
   /** @throws TroupeError if the address is not one of HTTP */
   constructor(options: StudioConnectionOptions) {
@@ -58,6 +63,7 @@ export class StudioConnection {
       UserAgent.overrideClassInputMethod(input),
       onProgramEnd(() => void this.close()),
     );
+    this.#greeted.promise.catch(() => {}); // told to questions
     void this.#keepConnected();
   }
 
@@ -66,9 +72,23 @@ export class StudioConnection {
     return this.#buffer.dropped;
   }
 
-  /** Asks a person in the Studio. */
-  ask(request: UserInputRequest): Promise<UserInputData> {
-    return this.#agentScope?.ask(request) ?? this.program.ask(request);
+  /** Asks a person in the Studio. Waits for the Studio, since each kind of Studio is asked in its own way. */
+  async ask(request: UserInputRequest): Promise<UserInputData> {
+    await this.#untilGreeted(request.signal);
+    return this.#local?.ask(request) ?? this.#agentScope?.ask(request) ?? this.program.ask(request);
+  }
+
+  /** Rejects with the reason of the signal, or when the connection is closed. */
+  async #untilGreeted(signal: AbortSignal | undefined): Promise<void> {
+    const over = Promise.withResolvers<never>();
+    const stopWatching = whenAborted(signal, over.reject);
+    const release = holdProgram();
+    try {
+      await Promise.race([this.#greeted.promise, over.promise]);
+    } finally {
+      stopWatching();
+      release();
+    }
   }
 
   /** Sends everything so far. Resolves after two seconds at most, also if the Studio does not answer. */
@@ -95,6 +115,7 @@ export class StudioConnection {
     for (const runId of this.program.runIds) this.#buffer.add({ runId, kind: 'run_end' });
     await this.flush();
     this.#closed.abort(new Error('The connection to the Studio is closed.'));
+    this.#greeted.reject(new InputEndedError('The connection to the Studio was closed.'));
     this.program.close();
     this.#hold(false);
   }
@@ -131,15 +152,18 @@ export class StudioConnection {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         const greeting = await link.greet();
+        if (typeof greeting === 'object') return this.#retire(greeting.local);
         if (greeting === 'refused') throw new Error('the token is missing or wrong');
         if (greeting === 'troupe') {
           attempt = 0;
           hasWarned = false;
           this.#link = link;
+          this.#greeted.resolve();
           await link.run();
         } else {
           this.#agentScope ??= new AgentScopeLink({ base: this.base, buffer: this.#buffer, signal });
           this.#link = this.#agentScope;
+          this.#greeted.resolve();
           await this.#agentScope.run(this.#runConfig);
         }
       } catch (error) {
@@ -152,6 +176,16 @@ export class StudioConnection {
       }
       await waitBeforeRetry(attempt, signal).catch(() => {});
     }
+  }
+
+  /** Leaves everything to a Studio of this process: what this connection would send is recorded already. */
+  #retire(local: UserInputBase): void {
+    this.#local = local;
+    this.#greeted.resolve();
+    for (const forget of this.#forget.splice(0)) forget();
+    this.#closed.abort(new Error('The Studio is in this process.'));
+    this.program.close();
+    this.#hold(false);
   }
 
   #makeLink(): StudioLink {

@@ -6,7 +6,9 @@ import { SseFraming } from '../util/net/framing.ts';
 import { redactKeys } from '../util/redaction/key-patterns.ts';
 import { redactedMessage } from '../util/redaction/redacted-text.ts';
 import { requestInBackground } from '#background-http';
+import type { UserInputBase } from '../user/user-input.ts';
 import type { ItemBuffer } from './item-buffer.ts';
+import { localStudioInput } from './local-studios.ts';
 import {
   PROGRAM_PROTOCOL,
   STUDIO_MARK,
@@ -30,8 +32,8 @@ export interface StudioLinkOptions {
   readonly signal: AbortSignal;
 }
 
-/** Answer of a server to the first request. */
-export type Greeting = 'troupe' | 'other' | 'refused';
+/** Answer of a server to the first request. `local`: a Studio of this process, with the input by which it asks. */
+export type Greeting = 'troupe' | 'other' | 'refused' | { readonly local: UserInputBase };
 
 const BATCH_CHARS = 1_000_000;
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -69,6 +71,8 @@ export class StudioLink {
     try {
       const welcome = await this.#request('GET', 'program/hello');
       if (!isJsonObject(welcome) || welcome['studio'] !== STUDIO_MARK) return 'other';
+      const local = localStudioInput(welcome['instance']);
+      if (local !== undefined) return { local };
       if (welcome['protocol'] !== PROGRAM_PROTOCOL) {
         const versions = `${PROGRAM_PROTOCOL}, the Studio speaks ${JSON.stringify(welcome['protocol'])}`;
         getLogger().log('warn', `This program speaks version ${versions}: some views may be missing.`);

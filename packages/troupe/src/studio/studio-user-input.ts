@@ -1,4 +1,4 @@
-import { getLogger, getRunConfig } from '../config/run-config.ts';
+import { getLogger, getRunConfig, type RunConfig } from '../config/run-config.ts';
 import { TroupeError } from '../errors.ts';
 import { UserInputBase, type UserInputData, type UserInputRequest } from '../user/user-input.ts';
 import { problemText } from '../user/user-form.ts';
@@ -10,10 +10,9 @@ import { copyJson, copyJsonObject, type JsonObject } from '../util/json.ts';
 import { redactedMessage } from '../util/redaction/redacted-text.ts';
 import { toJsonSchema, validateWith } from '../util/schema.ts';
 import { holdProgram } from '#background-http';
-import { AgentScopeApi, AgentScopeApiError } from './agentscope-api.ts';
+import { AgentScopeAnswers, type AgentScopeAnswer } from './agentscope-answers.ts';
+import { AgentScopeApi } from './agentscope-api.ts';
 import { fromAgentScopeBlocks } from './agentscope-blocks.ts';
-import { listenToSocketIo } from './socket-io-client.ts';
-import { waitBeforeRetry } from './studio-link.ts';
 
 export interface StudioUserInputOptions {
   /** Address of AgentScope's Studio, or of a Studio of troupe that takes AgentScope programs. */
@@ -28,9 +27,6 @@ export interface StudioUserInputOptions {
 
 const TIMEOUT_MS = 30 * 60_000;
 
-/** An answer of a person: blocks of AgentScope, and data. */
-type Answer = readonly [blocks: unknown, structured: unknown];
-
 /**
  * Asks a person in AgentScope's Studio. A Studio that is away or restarted is asked again, with growing pauses, until the answer is there,
  * the time is over or the question is withdrawn. An answer that does not fit its schema is asked for again.
@@ -39,6 +35,7 @@ export class StudioUserInput extends UserInputBase {
   readonly #api: AgentScopeApi;
   readonly #runId: string | undefined;
   readonly #timeoutMs: number;
+  readonly #answers = new Map<string, AgentScopeAnswers>();
 
   constructor({ studioUrl, runId, timeoutMs = TIMEOUT_MS, headers = {} }: StudioUserInputOptions) {
     super();
@@ -46,6 +43,13 @@ export class StudioUserInput extends UserInputBase {
     this.#api = new AgentScopeApi(studioUrl.replace(/\/+$/, ''), headers);
     this.#runId = runId;
     this.#timeoutMs = timeoutMs;
+  }
+
+  /** Opens the connection of a run before its first question. The returned function closes it, which ends the run in the Studio. */
+  connect(config: RunConfig = getRunConfig()): () => void {
+    const answers = this.#answersOf(config);
+    answers.open();
+    return () => answers.close();
   }
 
   async ask(request: UserInputRequest): Promise<UserInputData> {
@@ -80,7 +84,7 @@ export class StudioUserInput extends UserInputBase {
   }
 
   /** One question, until it is answered. Connects again as often as needed. */
-  async #askOnce(request: UserInputRequest, signal: AbortSignal): Promise<Answer> {
+  #askOnce(request: UserInputRequest, signal: AbortSignal): Promise<AgentScopeAnswer> {
     const config = getRunConfig();
     const runId = this.#runId ?? config.runId;
     const requestId = newId();
@@ -91,51 +95,16 @@ export class StudioUserInput extends UserInputBase {
       agentName: request.agentName,
       structuredInput: request.structuredModel === undefined ? null : toJsonSchema(request.structuredModel),
     };
-    for (let attempt = 0; ; attempt++) {
-      signal.throwIfAborted();
-      const over = new AbortController();
-      const unlink = whenAborted(signal, (reason) => over.abort(reason));
-      try {
-        return await new Promise<Answer>((resolve, reject) => {
-          listenToSocketIo({
-            url: this.#api.base,
-            namespace: '/python',
-            auth: { run_id: runId },
-            headers: this.#api.headers,
-            signal: over.signal,
-            onConnect: () => {
-              attempt = 0;
-              this.#request({ ...config, runId }, input, over.signal).catch(reject);
-            },
-            onEvent: (name, args) => {
-              if (name === 'forwardUserInput' && args[0] === requestId) resolve([args[1], args[2]]);
-            },
-          }).catch(reject);
-        });
-      } catch (error) {
-        signal.throwIfAborted();
-        if (attempt === 0)
-          getLogger().log('warn', `The Studio can not be asked: ${redactedMessage(error)}. Trying again.`);
-      } finally {
-        unlink();
-        over.abort(new Error('The attempt is over.'));
-      }
-      await waitBeforeRetry(attempt, signal);
-    }
+    return this.#answersOf({ ...config, runId }).ask(requestId, input, signal);
   }
 
-  /** Sends the question. A Studio that does not know the run, because it was restarted, is told of the run first. */
-  async #request(
-    config: Parameters<AgentScopeApi['registerRun']>[0],
-    input: JsonObject,
-    signal: AbortSignal,
-  ): Promise<void> {
-    try {
-      await this.#api.call('requestUserInput', input, signal);
-    } catch (error) {
-      if (!(error instanceof AgentScopeApiError) || error.status !== 400) throw error;
-      await this.#api.registerRun(config, signal);
-      await this.#api.call('requestUserInput', input, signal);
-    }
+  /** Questions of one run, which share a connection. Runs without questions are forgotten when there are many. */
+  #answersOf(config: RunConfig): AgentScopeAnswers {
+    const known = this.#answers.get(config.runId);
+    if (known !== undefined) return known;
+    for (const [runId, { isIdle }] of this.#answers) if (isIdle) this.#answers.delete(runId);
+    const answers = new AgentScopeAnswers(this.#api, config);
+    this.#answers.set(config.runId, answers);
+    return answers;
   }
 }
