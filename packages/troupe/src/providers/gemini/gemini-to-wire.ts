@@ -73,7 +73,10 @@ function toGooglePart(block: ProviderToolBlock, parts: readonly ContentBlock[]):
 
 /** Whether a block of an answer goes back as Gemini has made it. Citations do not, but a signed text must not change. */
 export function isTakenByGemini(block: ContentBlock): boolean {
-  if (isProviderTool(block)) return isJsonObject(block.providerMeta?.[GEMINI_KEY]);
+  if (isProviderTool(block)) {
+    const meta = block.providerMeta?.[GEMINI_KEY];
+    return isJsonObject(meta) && (meta['part'] === undefined || wireGooglePart(block) !== undefined);
+  }
   return signatureOf(block) !== undefined;
 }
 
