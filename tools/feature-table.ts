@@ -289,7 +289,7 @@ class Probe {
     return body !== without;
   }
 
-  /** What becomes of a search of the vendor and of citations: in the message, and in the next request. */
+  /** Follows a search of the vendor and citations into the message, and into the next request. */
   async searched(): Promise<{ readonly tool: string; readonly citations: string }> {
     const question = Msg.user('What time is it?');
     const [answer] = await this.ask([question]);

@@ -147,7 +147,9 @@ test('Anthropic, v4: half of a pair goes back as text', async () => {
   const msg = await model.call({ messages: [Msg.user('Hi.')] });
   const half = msg.with({ content: msg.getContentBlocks().slice(0, 2) });
   await model.call({ messages: [Msg.user('Hi.'), half, Msg.user('Go on.')] });
-  const [, answer] = server.requests[1]?.body['messages'] as { content: { type: string; text: string }[] }[];
+  const [, answer] = (server.requests[1]?.body['messages'] ?? []) as {
+    content: { type: string; text: string }[];
+  }[];
   expect(answer?.content.map(({ type }) => type)).toEqual(['text', 'text']);
   expect(answer?.content[1]?.text).toMatch(/^\[web_search, run by anthropic: /);
 });

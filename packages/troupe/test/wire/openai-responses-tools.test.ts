@@ -106,7 +106,7 @@ const cases: ProviderToolCase[] = [
   {
     name: 'program',
     sentBack: [
-      ...outputOf('program').map(({ id, status, ...item }) => ({
+      ...outputOf('program').map(({ id, status: _, ...item }) => ({
         ...(item['type'] === 'program' && { id: id ?? '' }),
         ...item,
       })),

@@ -39,7 +39,7 @@ export interface AiSdkModelOptions extends Omit<
   HttpModelOptions,
   'modelName' | 'apiKey' | 'baseUrl' | 'query' | 'fetch'
 > {
-  /** Tools that the provider runs itself, such as `openai.tools.webSearch()`. */
+  /** Tools run by the provider, such as `openai.tools.webSearch()`. */
   readonly providerTools?: readonly AiSdkProviderTool[] | undefined;
 }
 

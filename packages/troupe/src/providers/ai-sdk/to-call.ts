@@ -113,7 +113,7 @@ function toAssistantParts(
       return pieces.map((piece) => toTextPart('reasoning', piece));
     }
     case 'tool_use': {
-      if (keptOf(providerMeta, provider)?.['isApproval'] === true) return []; // the call that it is about is there
+      if (keptOf(providerMeta, provider)?.['isApproval'] === true) return []; // the provider’s call stands before
       const call = { type: 'tool-call', toolCallId: block.id, toolName: block.name, input: block.input };
       return [{ ...call, ...optionsFrom(metadataOf(providerMeta, provider)) }];
     }

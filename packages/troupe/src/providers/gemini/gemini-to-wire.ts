@@ -63,11 +63,13 @@ function toAnswer(
   });
 }
 
-/** A call that Google runs, or its result, as Google made it. Half of such a pair is sent as text. */
+/** A call that Google runs, or its result, as Google made it. Half of such a pair is sent as text, and so is a repetition. */
 function toGooglePart(block: ProviderToolBlock, parts: readonly ContentBlock[]): JsonObject {
   const other = block.type === 'provider_tool_use' ? 'provider_tool_result' : 'provider_tool_use';
   const isPaired = parts.some((part) => part.type === other && part.id === block.id);
-  const part = isPaired ? wireGooglePart(block) : undefined;
+  const isFirst = parts.find((part) => part.type === block.type && part.id === block.id) === block;
+  const raw = isPaired ? wireGooglePart(block) : undefined;
+  const part = isFirst || raw?.['codeExecutionResult'] !== undefined ? raw : undefined; // code may have two results
   return part ?? toPart(providerToolText(block));
 }
 

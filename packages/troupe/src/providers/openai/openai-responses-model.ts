@@ -12,7 +12,7 @@ import { chatDialectOf } from './dialect.ts';
 import { Endpoint, vendorOf, type OpenAIEndpointOptions } from './endpoint.ts';
 import type { ModelRule } from './model-rules.ts';
 import { OptionFitter } from './option-fitter.ts';
-import { toolSecrets, toolUseFields, type OpenAITool, type OpenAIToolUse } from './tools/openai-tools.ts';
+import { toolSecrets, functionUseFields, type OpenAITool, type OpenAIToolUse } from './tools/openai-tools.ts';
 import { withKnownPrograms } from './tools/program-calls.ts';
 import { ResponsesDecoder } from './responses-from-wire.ts';
 import {
@@ -84,7 +84,7 @@ export class OpenAIResponsesModel extends HttpChatModel {
     const { toolUse = {} } = options;
     this.#tools = new ToolTexts((tool) => ({
       ...toResponsesTool(tool),
-      ...toolUseFields(toolUse[tool.name]),
+      ...functionUseFields(toolUse[tool.name]),
     }));
   }
 

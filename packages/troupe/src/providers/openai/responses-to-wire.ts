@@ -16,7 +16,12 @@ import type { ChatVendor } from './vendors.ts';
 import { objectOf } from '../../model/http/wire-values.ts';
 import type { OpenAITool } from './tools/openai-tools.ts';
 import { wireAnnotated } from './tools/responses-annotations.ts';
-import { wireClientCall, wireClientOutput, wordsBeside } from './tools/responses-client-calls.ts';
+import {
+  isClientCall,
+  wireClientCall,
+  wireClientOutput,
+  wordsBeside,
+} from './tools/responses-client-calls.ts';
 import { isTakenItem, wireProviderItem } from './tools/responses-provider-items.ts';
 
 /** Pattern of tool call ids that the API accepts. */
@@ -79,7 +84,7 @@ function toResult(result: ToolResultBlock, call: ToolUseBlock | undefined, metaK
   };
 }
 
-/** Fields of a function call that go back with it: the program that has made it, and the namespace of the tool. */
+/** Fields of a function call to send back: the calling program, and the namespace of the tool. */
 function callFields(
   call: ToolUseBlock | undefined,
   metaKey: string,
@@ -98,9 +103,17 @@ function callFields(
  * Keeps the order of the model's output: a reasoning item belongs to the next item, and is rejected alone.
  */
 function toAssistant({ content }: AssistantItem, rules: InputRules): readonly JsonObject[] {
-  const items = content.flatMap((block) => toOutputItem(block, rules));
+  const all = content.flatMap((block) => toOutputItem(block, rules));
+  const items = all.flatMap((item, i) => withoutRepetition(item, all.slice(0, i)));
   const whole = items.slice(0, items.findLastIndex((item) => item['type'] !== 'reasoning') + 1);
   return rules.store ? whole.map(withPairedId) : whole;
+}
+
+/** Leaves out an item that comes twice, which the API refuses; a call of the program's stays, without its item's id. */
+function withoutRepetition(item: JsonObject, before: readonly JsonObject[]): readonly JsonObject[] {
+  const { id, ...rest } = item;
+  if (id === undefined || !before.some((one) => one['id'] === id)) return [item];
+  return isClientCall(item) ? [rest] : [];
 }
 
 /**

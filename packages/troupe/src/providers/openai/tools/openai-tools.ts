@@ -208,8 +208,8 @@ export const openaiTools = {
   },
 } as const;
 
-/** Fields of a function that tell how the model may use it. */
-export function toolUseFields({ deferLoading, callers }: OpenAIToolUse = {}): JsonObject {
+/** Fields of a function for the uses that the model may make. */
+export function functionUseFields({ deferLoading, callers }: OpenAIToolUse = {}): JsonObject {
   const allowed = { direct: ['direct'], program: ['programmatic'], both: ['direct', 'programmatic'] };
   return given({
     defer_loading: deferLoading || undefined,
