@@ -25,6 +25,8 @@ interface Subject {
   readonly make: (options: Options, modelName: string) => ChatModelBase;
   /** An answer with thinking and a tool call, in plain JSON. */
   readonly answer: object;
+  /** An answer with a search that the vendor has run, and a cited text. */
+  readonly searched?: object;
 }
 
 const THOUGHT = 'A-THOUGHT-OF-THE-MODEL';
@@ -90,6 +92,80 @@ const OLLAMA_ANSWER = {
   done: true,
 };
 
+const PAGE = 'https://example.com/found';
+const SEARCH_ID = 'srvtoolu_search';
+const CITED = 'It is noon.';
+
+const CHAT_SEARCHED = {
+  id: 'r',
+  choices: [
+    {
+      index: 0,
+      finish_reason: 'stop',
+      message: {
+        role: 'assistant',
+        content: CITED,
+        executed_tools: [{ index: 0, type: 'search', arguments: '{"query":"time"}', output: 'noon' }],
+        annotations: [{ type: 'url_citation', url_citation: { url: PAGE, start_index: 0, end_index: 5 } }],
+      },
+    },
+  ],
+};
+const RESPONSES_SEARCHED = {
+  id: 'r',
+  object: 'response',
+  status: 'completed',
+  output: [
+    {
+      type: 'web_search_call',
+      id: SEARCH_ID,
+      status: 'completed',
+      action: { type: 'search', query: 'time' },
+    },
+    {
+      type: 'message',
+      id: 'msg_1',
+      role: 'assistant',
+      content: [
+        {
+          type: 'output_text',
+          text: CITED,
+          annotations: [{ type: 'url_citation', url: PAGE, title: 'A', start_index: 0, end_index: 5 }],
+        },
+      ],
+    },
+  ],
+};
+const ANTHROPIC_SEARCHED = {
+  id: 'r',
+  type: 'message',
+  stop_reason: 'end_turn',
+  content: [
+    { type: 'server_tool_use', id: SEARCH_ID, name: 'web_search', input: { query: 'time' } },
+    { type: 'web_search_tool_result', tool_use_id: SEARCH_ID, content: [] },
+    {
+      type: 'text',
+      text: CITED,
+      citations: [{ type: 'web_search_result_location', url: PAGE, title: 'A', encrypted_index: 'e30=' }],
+    },
+  ],
+};
+const GEMINI_SEARCHED = {
+  candidates: [
+    {
+      content: {
+        parts: [
+          { toolCall: { toolType: 'GOOGLE_SEARCH_WEB', id: SEARCH_ID, args: { queries: ['time'] } } },
+          { toolResponse: { toolType: 'GOOGLE_SEARCH_WEB', id: SEARCH_ID, response: {} } },
+          { text: CITED },
+        ],
+      },
+      groundingMetadata: { groundingChunks: [{ web: { uri: PAGE, title: 'A' } }] },
+      finishReason: 'STOP',
+    },
+  ],
+};
+
 /** A usual model of each vendor. What a vendor can do may depend on the model. */
 const CHAT_MODELS: Readonly<Record<ChatVendorName, string>> = {
   openai: 'gpt-5.1',
@@ -124,36 +200,42 @@ const SUBJECTS: readonly Subject[] = [
     modelName: 'gpt-5.1',
     make: (options, modelName) => new OpenAIResponsesModel({ vendor: 'openai', modelName, ...options }),
     answer: RESPONSES_ANSWER,
+    searched: RESPONSES_SEARCHED,
   },
   {
     title: 'Anthropic',
     modelName: CLAUDE,
     make: (options, modelName) => new AnthropicChatModel({ modelName, ...options }),
     answer: ANTHROPIC_ANSWER,
+    searched: ANTHROPIC_SEARCHED,
   },
   {
     title: 'Anthropic on Bedrock',
     modelName: `us.anthropic.${CLAUDE}-20250929-v1:0`,
     make: (options, modelName) => new AnthropicChatModel({ modelName, hosting: onBedrock, ...options }),
     answer: ANTHROPIC_ANSWER,
+    searched: ANTHROPIC_SEARCHED,
   },
   {
     title: 'Anthropic on Vertex AI',
     modelName: `${CLAUDE}@20250929`,
     make: (options, modelName) => new AnthropicChatModel({ modelName, hosting: onVertex, ...options }),
     answer: ANTHROPIC_ANSWER,
+    searched: ANTHROPIC_SEARCHED,
   },
   {
     title: 'Gemini',
     modelName: GEMINI,
     make: (options, modelName) => new GeminiChatModel({ modelName, ...options }),
     answer: GEMINI_ANSWER,
+    searched: GEMINI_SEARCHED,
   },
   {
     title: 'Gemini on Vertex AI',
     modelName: GEMINI,
     make: (options, modelName) => new GeminiChatModel({ modelName, hosting: onVertex, ...options }),
     answer: GEMINI_ANSWER,
+    searched: GEMINI_SEARCHED,
   },
   {
     title: 'Ollama',
@@ -167,6 +249,7 @@ const SUBJECTS: readonly Subject[] = [
     make: (options: Options, modelName: string) =>
       new OpenAIChatModel({ vendor, modelName, baseUrl: 'http://127.0.0.1:9/v1', ...options }),
     answer: CHAT_ANSWER,
+    searched: CHAT_SEARCHED,
   })),
 ];
 
@@ -206,6 +289,19 @@ class Probe {
     return body !== without;
   }
 
+  /** Follows a search of the vendor and citations into the message, and into the next request. */
+  async searched(): Promise<{ readonly tool: string; readonly citations: string }> {
+    const question = Msg.user('What time is it?');
+    const [answer] = await this.ask([question]);
+    const [, body] = await this.ask([question, answer, Msg.user('And now?')]);
+    const isCited = answer.getContentBlocks('text').some(({ citations = [] }) => citations.length > 0);
+    const back = (is: boolean, isRaw: boolean): string => (is ? (isRaw ? 'yes, and go back' : 'yes') : '–');
+    return {
+      tool: back(answer.hasContentBlocks('provider_tool_use'), body.includes(SEARCH_ID)),
+      citations: back(isCited, body.includes(PAGE) && !body.includes('Sources:')),
+    };
+  }
+
   /** Whether the thinking of an answer goes back with the result of its tool call. */
   async returnsThinking(): Promise<boolean> {
     const question = Msg.user('What time is it?');
@@ -223,6 +319,13 @@ const FORCED = { always: 'yes', without_thinking: 'not while it thinks', never: 
 
 type Column = readonly [heading: string, cell: (probe: Probe, subject: Subject) => string | Promise<string>];
 
+/** Asks a subject whose vendor has searched. */
+async function searchedBy(subject: Subject): Promise<{ readonly tool: string; readonly citations: string }> {
+  const { searched } = subject;
+  if (searched === undefined) return { tool: '–', citations: '–' };
+  return new Probe({ ...subject, answer: searched }).searched();
+}
+
 const COLUMNS: readonly Column[] = [
   ['Vendor', (_, { title, modelName }) => `${title} (\`${modelName}\`)`],
   ['Tools', ({ model }) => yes(model.capabilities.tools)],
@@ -230,6 +333,8 @@ const COLUMNS: readonly Column[] = [
   ['JSON Schema', ({ model }) => (model.capabilities.structured === 'native' ? 'yes' : 'by a tool')],
   ['Thinking is set', async (probe) => yes(await probe.heeds({ reasoningEffort: 'high' }))],
   ['Thinking goes back', async (probe) => yes(await probe.returnsThinking())],
+  ['Tools that the vendor ran are read', async (_, subject) => (await searchedBy(subject)).tool],
+  ['Citations are read', async (_, subject) => (await searchedBy(subject)).citations],
   ['Images', ({ model }) => yes(model.capabilities.vision)],
   ['Sound', ({ model }) => yes(model.capabilities.audio)],
   ['Video', ({ model }) => yes(model.capabilities.video)],

@@ -165,7 +165,8 @@ const BLOCKS: Readonly<Record<string, readonly string[]>> = {
     'server_tool_use',
     'mcp_tool_use',
     'compaction',
-    ...'web_search web_fetch code_execution tool_search mcp advisor'
+    'fallback',
+    ...'web_search web_fetch code_execution bash_code_execution text_editor_code_execution tool_search mcp advisor'
       .split(' ')
       .map((name) => `${name}_tool_result`),
   ],
@@ -191,6 +192,9 @@ function checkBlock(faults: Faults, holder: unknown, block: unknown, at: string)
     case 'compaction':
       if (faults.object(block, at, ['type', 'content']))
         faults.must(isLike(block['content'], 'string', 'null'), `${at}.content must be text`);
+      return;
+    case 'fallback':
+      faults.object(block, at, ['type', 'from', 'to']);
       return;
     case 'thinking':
       if (!faults.object(block, at, ['type', 'thinking', 'signature'])) return;
@@ -249,13 +253,16 @@ function checkServerTools(faults: Faults, body: JsonObject): void {
   const last = messages.at(-1)!;
   const isPaused = last['role'] === 'assistant';
   const isWaiting = (last['content'] as readonly JsonObject[]).every(({ type }) => type === 'tool_result');
+  // Beside tool calls of the program, a server tool runs when their results are there.
+  const waiting = idsOf((messages.at(-2)?.['content'] ?? []) as readonly JsonObject[], 'id');
   for (const { id } of calls) {
     const isLeft = !idsOf(results, 'tool_use_id').includes(id);
     faults.must(
-      !isLeft || isPaused || (isWaiting && sources.includes(id)),
+      !isLeft || isPaused || (isWaiting && (sources.includes(id) || waiting.includes(id))),
       `server tool ${String(id)} was found without a corresponding result`,
     );
-    if (isLeft && !isPaused) faults.text(body['container'], 'container is required while code waits');
+    if (isLeft && !isPaused && sources.includes(id))
+      faults.text(body['container'], 'container is required while code waits');
   }
   const names = ((body['tools'] ?? []) as readonly JsonObject[]).map(({ name }) => name);
   for (const name of JSON.stringify(results).matchAll(/"tool_name":"([^"]*)"/g))

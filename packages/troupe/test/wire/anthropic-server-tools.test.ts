@@ -1,6 +1,10 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { InMemoryMemory } from '../../src/memory/in-memory-memory.ts';
+import { findHistoryFaults } from '../../src/message/history.ts';
 import { Msg } from '../../src/message/msg.ts';
 import { AnthropicChatModel, anthropicTools } from '../../src/providers/anthropic/index.ts';
+import { ReActAgent } from '../../src/react/react-agent.ts';
+import { InMemorySession } from '../../src/session/in-memory-session.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import type { JsonObject } from '../../src/util/json.ts';
 import { anthropicFaults } from './anthropic-rules.ts';
@@ -60,6 +64,32 @@ const cases: ProviderToolCase[] = [
   { name: 'mcp', sentBack: contentOf('mcp'), inWords: ['Result of echo'] },
   { name: 'search-error', sentBack: contentOf('search-error'), inWords: ['max_uses_exceeded'] },
   { name: 'compaction', sentBack: contentOf('compaction'), inWords: ['## Zusammenfassung'] },
+  {
+    name: 'deferred-search',
+    next: ['deferred-result'],
+    sentBack: contentOf('deferred-search'),
+    inWords: ['invalid_tool_input'],
+  },
+  {
+    name: 'programmatic',
+    next: ['whole-in-start'],
+    sentBack: contentOf('programmatic'),
+    inWords: ['[code_execution, run by anthropic'],
+  },
+  {
+    name: 'advisor',
+    sentBack: contentOf('advisor'),
+    inWords: ['Zähle zuerst'],
+  },
+  { name: 'fallback', sentBack: contentOf('fallback'), inWords: ['from claude-opus-5-5 to claude-opus-4-8'] },
+  {
+    name: 'unknown-block',
+    sentBack: [
+      { type: 'text', text: '[Result of hologram: {"type":"hologram","depth":3}]' },
+      { type: 'text', text: 'Siehst du es?' },
+    ],
+    inWords: ['hologram'],
+  },
 ];
 
 describeProviderTools({
@@ -129,6 +159,74 @@ test('a paused turn goes on by itself, as one answer with the usage of both part
   expect((bodyOf(sent[1])['messages'] as unknown[]).slice(1)).toEqual([
     { role: 'assistant', content: contentOf('server-tools').slice(0, 2) },
   ]);
+});
+
+describe('an agent whose turn is paused', () => {
+  const make = (sent: SentRequest[]): ReActAgent =>
+    new ReActAgent({
+      name: 'Friday',
+      model: new AnthropicChatModel({
+        modelName: 'claude-sonnet-4-5',
+        apiKey: 'key',
+        providerTools: [anthropicTools.webSearch()],
+        fetch: (url, init) => {
+          const answers = [PAUSED, REST, fixtures.get('plain') ?? new Uint8Array()];
+          const pieces = [answers[Math.min(sent.length, 2)] as Uint8Array];
+          return fetchOf({ pieces, headers: SSE }, sent)(url, init);
+        },
+      }),
+      memory: new InMemoryMemory(),
+      console: false,
+    });
+
+  test('keeps one message, which goes back whole after a session was saved and loaded', async () => {
+    const sent: SentRequest[] = [];
+    const agent = make(sent);
+    const hooked: string[] = [];
+    agent.registerInstanceHook('postReasoning', 'watch', (_agent, _args, msg) => {
+      hooked.push(...msg.getContentBlocks().map(({ type }) => type));
+      return undefined;
+    });
+    await agent.call('Hi.');
+    expect(sent).toHaveLength(2);
+    expect(hooked).toEqual(['text', 'provider_tool_use', 'provider_tool_result', 'text']);
+    const session = new InMemorySession();
+    await session.save('one', { agent });
+    const after: SentRequest[] = [...sent];
+    const loaded = make(after);
+    await session.load('one', { agent: loaded });
+    await loaded.call('And now?');
+    expect(after.flatMap((request) => anthropicFaults(bodyOf(request)))).toEqual([]);
+    const [, answer] = bodyOf(after[2])['messages'] as { content: unknown }[];
+    expect(answer?.content).toEqual(contentOf('server-tools'));
+  });
+
+  test('is left in order by an interrupt at every event', async () => {
+    for (let point = 0, events = Infinity; point < events; point++) {
+      const sent: SentRequest[] = [];
+      const agent = make(sent);
+      events = 0;
+      for await (const _event of agent.stream('Hi.')) if (events++ === point) void agent.interrupt('stop');
+      expect(findHistoryFaults(await agent.memory.getMemory()), `event ${point}`).toEqual([]);
+      await agent.call('And now?');
+      expect(
+        sent.flatMap((request) => anthropicFaults(bodyOf(request))),
+        `event ${point}`,
+      ).toEqual([]);
+    }
+  });
+});
+
+test('the beta features of an answer are asked for with it', async () => {
+  for (const [name, beta] of [
+    ['fallback', 'server-side-fallback-2026-07-01'],
+    ['advisor', 'advisor-tool-2026-03-01'],
+  ] as const) {
+    const { model, sent } = modelWith(fixtures.get(name), fixtures.get('plain'));
+    const msg = await model.call({ messages: [Msg.user('Hi.')] });
+    await model.call({ messages: [Msg.user('Hi.'), msg, Msg.user('Go on.')] });
+    expect(sent.map(({ headers }) => headers['anthropic-beta'])).toEqual([undefined, beta]);
+  }
 });
 
 test('a turn that is paused again and again ends at a limit', async () => {

@@ -2,6 +2,7 @@ import type { ContentBlock, ProviderToolResultBlock } from '../../src/message/bl
 import { AnthropicChatModel } from '../../src/providers/anthropic/anthropic-chat-model.ts';
 import type { JsonObject } from '../../src/util/json.ts';
 import { anthropicFaults } from './anthropic-rules.ts';
+import { readOutcomes } from './replay.ts';
 import { describeWire } from './wire-suite.ts';
 
 const call = (id: string, name: string, input = {}) => ({ type: 'tool_use', id, name, input }) as const;
@@ -66,6 +67,7 @@ describeWire({
     request_id: 'req_011CfKWrFbXEEXnGHy3m6XDe',
   }),
   outcomes: {
+    ...readOutcomes('anthropic'),
     plain: { content: [text('Grüß dich, 世界 👋!')], usage: usage(12, 14), finishReason: 'stop', responseId },
     'parallel-tools': {
       content: [

@@ -40,6 +40,19 @@ const cases: ProviderToolCase[] = [
     inWords: ['url_context'],
   },
   { name: 'code-execution', sentBack: partsOf('code-execution'), inWords: ['ZeroDivisionError'] },
+  {
+    name: 'two-results',
+    sentBack: [
+      ...partsOf('two-results').slice(0, 3),
+      { text: 'Erst ü, dann ein Fehler.', thoughtSignature: 'EjQKMgFyyNp8EcK2k0DEVg==' },
+    ],
+    inWords: ['Result of code_execution: ü', 'ZeroDivisionError'],
+  },
+  {
+    name: 'unknown-part',
+    sentBack: [{ text: '[Result of hologram: {"hologram":{"depth":3}}]' }, { text: 'Siehst du es?' }],
+    inWords: ['hologram'],
+  },
   { name: 'server-mcp', sentBack: partsOf('server-mcp'), inWords: ['Result of echo: hällo zurück'] },
   { name: 'tools-beside-google', sentBack: partsOf('tools-beside-google'), inWords: ['google_search_web'] },
   { name: 'unexpected-call', sentBack: partsOf('unexpected-call'), inWords: ['get_weather'] },

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/util/json.ts';
 import { TOOLS } from './histories.ts';
 import { openAiChatFaults, STRICTNESS } from './openai-chat-rules.ts';
 import { describeProviderTools, type ProviderToolCase } from './provider-tools-suite.ts';
-import { fetchOf, readFixtures, type SentRequest } from './replay.ts';
+import { fetchOf, readFixtures, toBytes, type SentRequest } from './replay.ts';
 
 const SSE = { 'content-type': 'text/event-stream' };
 const file = {
@@ -28,6 +28,7 @@ const CASES: Partial<Record<ChatVendorName, readonly ProviderToolCase[]>> = {
       ],
       inWords: ['https://example.com/koeln'],
     },
+    { name: 'image', sentBack: [{ role: 'assistant', content: 'Ein Bär:' }] },
   ],
   xai: [
     {
@@ -57,7 +58,14 @@ const CASES: Partial<Record<ChatVendorName, readonly ProviderToolCase[]>> = {
   groq: [
     {
       name: 'executed-tools',
-      sentBack: [{ role: 'assistant', reasoning: 'Ich suche.', content: 'Es sind 12 °C.' }],
+      sentBack: [
+        {
+          role: 'assistant',
+          reasoning:
+            '<think>\nIch suche.\n<tool>\nsearch(Wetter Köln)\n\n</tool>\n<output>Title: Wetter\n12 °C\n</output>\n</think>\n',
+          content: 'Es sind 12 °C.',
+        },
+      ],
       inWords: ['Wetter Köln'],
     },
   ],
@@ -123,6 +131,56 @@ test.each([
   });
   await model.call({ messages: [Msg.user('Hi.')], tools: TOOLS });
   expect(JSON.parse(sent[0]?.body ?? '')).toMatchObject(fields);
+});
+
+test.each<[ChatVendorName, string, JsonObject]>([
+  [
+    'groq',
+    'executed-tools',
+    {
+      usage_breakdown: {
+        models: [expect.objectContaining({ model: 'llama-3.3-70b-versatile' }) as JsonObject],
+      },
+    },
+  ],
+  [
+    'perplexity',
+    'searched',
+    {
+      usage: {
+        search_context_size: 'low',
+        cost: expect.objectContaining({ total_cost: 0.00501 }) as JsonObject,
+      },
+      citations: ['https://example.com/koeln', 'https://example.org/'],
+    },
+  ],
+  [
+    'openrouter',
+    'image',
+    { provider: 'Google', native_finish_reason: 'STOP', usage: { cost: 0.0387, is_byok: false } },
+  ],
+])('%s, %s: costs, and what else the answer says, are kept', async (vendor, name, said) => {
+  const model = new OpenAIChatModel({
+    vendor,
+    modelName: 'm',
+    apiKey: 'key',
+    fetch: fetchOf({ pieces: [answer(`openai-chat-${vendor}`, name)], headers: SSE }),
+  });
+  const { providerMeta } = await model.call({ messages: [Msg.user('Hi.')] });
+  expect(providerMeta?.[vendor]).toMatchObject(said);
+});
+
+test('a field of a vendor that nobody knows is kept', async () => {
+  const chunk = { id: 'a', choices: [{ index: 0, delta: { content: 'Hi', dream: { depth: 3 } } }] };
+  const end = { id: 'a', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
+  const bytes = toBytes(`data: ${JSON.stringify(chunk)}\n\ndata: ${JSON.stringify(end)}\n\ndata: [DONE]\n\n`);
+  const model = new OpenAIChatModel({
+    modelName: 'm',
+    apiKey: 'key',
+    fetch: fetchOf({ pieces: [bytes], headers: SSE }),
+  });
+  const msg = await model.call({ messages: [Msg.user('Hi.')] });
+  expect(msg.providerMeta).toEqual({ openai: { dream: { depth: 3 } } });
 });
 
 test('sound is streamed beside its transcript, and what the answer says besides is kept', async () => {

@@ -44,6 +44,11 @@ function checkInput(faults: Faults, items: readonly unknown[], body: JsonObject)
   faults.must(items.length > 0, 'input must not be empty');
   const open = new Map<unknown, string>();
   const seen = new Set<unknown>();
+  const callers = new Map<unknown, unknown>();
+  faults.unique(
+    (items as readonly JsonObject[]).flatMap(({ id }) => (typeof id === 'string' ? [id] : [])),
+    'the ids of items',
+  );
   let dangling = '';
   checkPairs(faults, items as readonly JsonObject[], body);
   items.forEach((item, i) => {
@@ -61,7 +66,9 @@ function checkInput(faults: Faults, items: readonly unknown[], body: JsonObject)
       if (item['content'] === undefined) faults.text(item['encrypted_content'], `${at}.encrypted_content`);
       faults.items(item['summary'], `${at}.summary`);
     } else if (type === 'function_call') {
-      if (!faults.object(item, at, ['type', 'id', 'call_id', 'name', 'arguments', 'status'])) return;
+      const keys = ['type', 'id', 'call_id', 'name', 'arguments', 'status', 'caller', 'namespace'];
+      if (!faults.object(item, at, keys)) return;
+      callers.set(item['call_id'], checkCaller(faults, item, at, items as readonly JsonObject[]));
       faults.text(item['call_id'], `${at}.call_id`, /^.{1,64}$/);
       faults.text(item['name'], `${at}.name`, NAME);
       faults.must(jsonObjectIn(item['arguments']), `${at}.arguments must be the JSON of an object`);
@@ -69,7 +76,9 @@ function checkInput(faults: Faults, items: readonly unknown[], body: JsonObject)
       seen.add(item['call_id']);
       open.set(item['call_id'], 'function_call');
     } else if (isAnswer) {
-      if (!faults.object(item, at, ['type', 'call_id', 'output'])) return;
+      if (!faults.object(item, at, ['type', 'call_id', 'output', 'caller'])) return;
+      const caller = checkCaller(faults, item, at, items as readonly JsonObject[]);
+      faults.must(callers.get(item['call_id']) === caller, `${at}.caller is not that of the call`);
       faults.must(open.get(item['call_id']) === 'function_call', `${at} answers no call that is open`);
       open.delete(item['call_id']);
       if (typeof item['output'] !== 'string')
@@ -78,6 +87,20 @@ function checkInput(faults: Faults, items: readonly unknown[], body: JsonObject)
   });
   faults.must(dangling === '', dangling);
   faults.must(open.size === 0, `no outputs for ${[...open.keys()].join(', ')}`);
+}
+
+/** The program that has made a call must be among the items before. */
+function checkCaller(
+  faults: Faults,
+  { caller }: JsonObject,
+  at: string,
+  items: readonly JsonObject[],
+): unknown {
+  if (caller === undefined || !faults.object(caller, `${at}.caller`, ['type', 'caller_id'])) return undefined;
+  const { caller_id: id } = caller;
+  const isKnown = items.some((item) => item['type'] === 'program' && item['call_id'] === id);
+  faults.must(isKnown, `${at}.caller: no program with call_id ${String(id)}`);
+  return id;
 }
 
 const PLAIN_MODELS = /^(?:ft:)?(?:gpt-[34]|chatgpt|gpt-5-chat)|non-reasoning/;
@@ -134,7 +157,7 @@ function checkParts(faults: Faults, parts: unknown, at: string, textType: string
 }
 
 const PROVIDER_TOOL =
-  /^(web_search|file_search|code_interpreter|image_generation|mcp|shell|local_shell|apply_patch|custom)$/;
+  /^(web_search|x_search|file_search|code_interpreter|image_generation|mcp|shell|local_shell|apply_patch|custom|computer|computer_use_preview|tool_search|programmatic_tool_calling)$/;
 
 function checkTools(faults: Faults, { tools, tool_choice: choice }: JsonObject): void {
   if (tools === undefined) return void faults.must(choice === undefined, 'tool_choice needs tools');
@@ -142,8 +165,8 @@ function checkTools(faults: Faults, { tools, tool_choice: choice }: JsonObject):
   faults.must(list.length > 0, 'tools must not be empty');
   const names = list.map((tool, i) => {
     if (PROVIDER_TOOL.test(String((tool as JsonObject)['type']))) return `${i}`;
-    if (!faults.object(tool, `tools[${i}]`, ['type', 'name', 'description', 'parameters', 'strict']))
-      return '';
+    const keys = ['type', 'name', 'description', 'parameters', 'strict', 'defer_loading', 'allowed_callers'];
+    if (!faults.object(tool, `tools[${i}]`, keys)) return '';
     faults.text(tool['name'], `tools[${i}].name`, NAME);
     faults.must(isLike(tool['parameters'], 'object'), `tools[${i}].parameters must be an object`);
     faults.must(tool['strict'] === false, `tools[${i}] is strict, but its schema may not be`);

@@ -9,14 +9,22 @@ import type { JsonObject } from '../../src/util/json.ts';
 import { TOOLS } from './histories.ts';
 import { openAiResponsesFaults } from './openai-responses-rules.ts';
 import { describeProviderTools, type ProviderToolCase } from './provider-tools-suite.ts';
-import { fetchOf, readFixtures, toBytes, toText, type SentRequest } from './replay.ts';
+import {
+  fetchOf,
+  outcomeOf,
+  readFixtures,
+  readOutcomes,
+  toBytes,
+  toText,
+  type SentRequest,
+} from './replay.ts';
 
 const fixtures = readFixtures('openai-responses');
 const SSE = { 'content-type': 'text/event-stream' };
 
 /** The output of a recorded answer, as the API wants it back. */
-function outputOf(name: string): JsonObject[] {
-  const lines = toText(fixtures.get(name) ?? new Uint8Array()).split('\n');
+function outputOf(name: string, of = fixtures): JsonObject[] {
+  const lines = toText(of.get(name) ?? new Uint8Array()).split('\n');
   const data = lines
     .filter((line) => line.startsWith('data: '))
     .map((line) => JSON.parse(line.slice(6)) as JsonObject);
@@ -95,6 +103,90 @@ const cases: ProviderToolCase[] = [
     }),
     inWords: ['SELECT'],
   },
+  {
+    name: 'program',
+    sentBack: [
+      ...outputOf('program').map(({ id, status: _, ...item }) => ({
+        ...(item['type'] === 'program' && { id: id ?? '' }),
+        ...item,
+      })),
+      {
+        type: 'function_call_output',
+        call_id: 'call_cap',
+        output: 'Result of get_capital',
+        caller: { type: 'program', caller_id: 'call_pr1' },
+      },
+    ],
+    inWords: ['[program, run by openai', 'await tools.get_capital'],
+  },
+  {
+    name: 'program-output',
+    sentBack: outputOf('program-output'),
+    inWords: ['{\\"capital\\":\\"Lima\\"}'],
+  },
+  {
+    name: 'tool-search',
+    sentBack: [
+      ...outputOf('tool-search').map(({ id, status, ...item }) => ({
+        ...(item['type'] !== 'function_call' && { id: id ?? '', status: status ?? '' }),
+        ...item,
+      })),
+      { type: 'function_call_output', call_id: 'call_time', output: 'Result of get_time' },
+    ],
+    inWords: ['Result of tool_search_output: get_time'],
+  },
+  {
+    name: 'client-tool-search',
+    sentBack: answered('client-tool-search', {
+      type: 'tool_search_output',
+      call_id: 'call_ts1',
+      execution: 'client',
+      status: 'completed',
+      tools: [],
+    }),
+    inWords: ['Wetter für Köln'],
+  },
+  {
+    name: 'computer',
+    sentBack: answered('computer', {
+      type: 'computer_call_output',
+      call_id: 'call_cu1',
+      output: {
+        type: 'computer_screenshot',
+        image_url: expect.stringMatching(/^data:image\/png;base64,/) as string,
+      },
+      acknowledged_safety_checks: [
+        {
+          id: 'cu_sc_1',
+          code: 'malicious_instructions',
+          message: 'Möglicherweise fremde Anweisungen',
+        },
+      ],
+    }),
+    inWords: ['screenshot'],
+  },
+  {
+    name: 'container-shell',
+    sentBack: outputOf('container-shell'),
+    inWords: ['echo ü', 'Result of shell_call_output: ü'],
+  },
+  {
+    name: 'unknown-item',
+    sentBack: [
+      { role: 'assistant', content: [{ type: 'output_text', text: '[time_travel, run by openai: {}]' }] },
+      {
+        role: 'assistant',
+        content: [
+          {
+            type: 'output_text',
+            text: expect.stringMatching(/^\[Result of time_travel: .*"year":1850/) as string,
+          },
+        ],
+      },
+      { role: 'assistant', content: [{ type: 'output_text', text: 'Ich war in Köln.' }] },
+    ],
+    inWords: ['1850'],
+  },
 ];
 
 const PROVIDER_TOOLS = [
@@ -107,6 +199,9 @@ const PROVIDER_TOOLS = [
   openaiTools.localShell(),
   openaiTools.applyPatch(),
   openaiTools.custom('write_sql'),
+  openaiTools.computer(),
+  openaiTools.programmaticToolCalling(),
+  openaiTools.toolSearch({ description: 'Finds tools', parameters: { type: 'object' } }),
 ];
 const modelOf = (options: object): OpenAIResponsesModel =>
   new OpenAIResponsesModel({
@@ -128,6 +223,51 @@ describeProviderTools({
   },
   cases,
 });
+
+const XAI_ITEMS = readFixtures('openai-responses-xai');
+
+describeProviderTools({
+  wire: { folder: 'openai-responses-xai', contentType: SSE['content-type'], faultsIn: openAiResponsesFaults },
+  makeModel: (options) =>
+    new OpenAIResponsesModel({
+      vendor: 'xai',
+      modelName: 'grok-4-fast-non-reasoning',
+      apiKey: 'key',
+      providerTools: [openaiTools.webSearch(), openaiTools.other({ type: 'x_search' })],
+      ...options,
+    }),
+  answerIn: ({ input }) => (input as JsonObject[]).slice(1, 5),
+  cases: [
+    {
+      name: 'searches',
+      sentBack: outputOf('searches', XAI_ITEMS),
+      inWords: ['https://example.com/koeln', '{\\"query\\":\\"Köln\\",\\"limit\\":20}', "print('ü')"],
+    },
+  ],
+});
+
+test.each(Object.entries(readOutcomes('openai-responses-xai')))(
+  'xAI, %s: whole and in pieces of any size, and what the answer says besides is kept',
+  async (name, outcome) => {
+    const bytes = XAI_ITEMS.get(name) ?? new Uint8Array();
+    const make = (pieces: readonly Uint8Array[]): OpenAIResponsesModel =>
+      new OpenAIResponsesModel({
+        vendor: 'xai',
+        modelName: 'grok-4-fast-non-reasoning',
+        apiKey: 'key',
+        fetch: fetchOf({ pieces, headers: SSE }),
+      });
+    const request = { messages: [Msg.user('Hi.')] };
+    for (const size of [bytes.length, 1, 7, 1000]) {
+      const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+        bytes.subarray(i * size, (i + 1) * size),
+      );
+      expect(await outcomeOf(make(pieces), request), `${size} bytes`).toEqual(outcome);
+    }
+    const { providerMeta } = await make([bytes]).call(request);
+    expect(providerMeta).toMatchObject({ xaiResponses: { usage: { cost_in_usd_ticks: 132_865_000 } } });
+  },
+);
 
 const bodyOf = (request: SentRequest | undefined): JsonObject =>
   JSON.parse(request?.body ?? '{}') as JsonObject;
@@ -160,8 +300,85 @@ test('tools are asked for as the API names them; a function that runs such calls
       { type: 'local_shell' },
       { type: 'apply_patch' },
       { type: 'custom', name: 'write_sql' },
+      { type: 'computer' },
+      { type: 'programmatic_tool_calling' },
+      { type: 'tool_search', execution: 'client', description: 'Finds tools' },
     ],
   });
+});
+
+test('the uses of a function, and another form of a tool, are asked for as the API names them', async () => {
+  const sent: SentRequest[] = [];
+  const model = modelOf({
+    providerTools: [
+      openaiTools.computer({ width: 1024, height: 768, environment: 'browser' }),
+      openaiTools.toolSearch(),
+    ],
+    toolUse: { get_capital: { callers: 'both', deferLoading: true }, get_time: { callers: 'program' } },
+    fetch: fetchOf({ pieces: [fixtures.get('plain') ?? new Uint8Array()], headers: SSE }, sent),
+  });
+  await model.call({ messages: [Msg.user('Hi.')], tools: TOOLS });
+  const body = bodyOf(sent[0]);
+  expect(openAiResponsesFaults(body)).toEqual([]);
+  expect(body['tools']).toMatchObject([
+    { name: 'get_capital', defer_loading: true, allowed_callers: ['direct', 'programmatic'] },
+    { name: 'get_time', allowed_callers: ['programmatic'] },
+    { type: 'computer_use_preview', display_width: 1024, display_height: 768, environment: 'browser' },
+    { type: 'tool_search' },
+  ]);
+});
+
+test('a call from a program that is no longer in the history goes back as a plain call', async () => {
+  const sent: SentRequest[] = [];
+  const answer = (name: string) => fixtures.get(name) ?? new Uint8Array();
+  const model = modelOf({
+    fetch: ((url, init) =>
+      fetchOf({ pieces: [answer(sent.length === 0 ? 'program' : 'plain')], headers: SSE }, sent)(
+        url,
+        init,
+      )) satisfies typeof fetch,
+  });
+  const msg = await model.call({ messages: [Msg.user('Hi.')], tools: TOOLS });
+  const lost = msg.with({ content: msg.getContentBlocks('tool_use') });
+  const results = Msg.system([
+    { type: 'tool_result', id: 'call_cap', name: 'get_capital', output: 'Lima', status: 'ok' },
+  ]);
+  await model.call({ messages: [Msg.user('Hi.'), lost, results], tools: TOOLS });
+  expect(openAiResponsesFaults(bodyOf(sent[1]))).toEqual([]);
+  expect(sent[1]?.body).not.toContain('caller');
+});
+
+test('a search of the program gives its tools, and a screenshot its image; words besides follow', async () => {
+  const sent: SentRequest[] = [];
+  const found = { type: 'function', name: 'get_time', parameters: { type: 'object' } };
+  const image = {
+    type: 'image',
+    source: { type: 'base64', mediaType: 'image/png', data: 'iVBORw0K' },
+  } as const;
+  for (const [name, output] of [
+    ['client-tool-search', JSON.stringify([found])],
+    ['computer', [{ type: 'text', text: 'Angeklickt.' } as const, image]],
+  ] as const) {
+    let asked = 0;
+    const model = modelOf({
+      fetch: ((url, init) => {
+        const pieces = [fixtures.get(asked++ === 0 ? name : 'plain') ?? new Uint8Array()];
+        return fetchOf({ pieces, headers: SSE }, sent)(url, init);
+      }) satisfies typeof fetch,
+    });
+    const msg = await model.call({ messages: [Msg.user('Hi.')], tools: TOOLS });
+    const results = msg
+      .getContentBlocks('tool_use')
+      .map(({ id, name }) => ({ type: 'tool_result', id, name, output, status: 'ok' }) as const);
+    await model.call({ messages: [Msg.user('Hi.'), msg, Msg.system(results)], tools: TOOLS });
+  }
+  expect(sent.flatMap((request) => openAiResponsesFaults(bodyOf(request)))).toEqual([]);
+  const [searched, used] = [sent[1], sent[3]].map((request) => bodyOf(request)['input'] as JsonObject[]);
+  expect(searched?.at(-1)).toMatchObject({ type: 'tool_search_output', call_id: 'call_ts1', tools: [found] });
+  expect(used?.slice(-2)).toMatchObject([
+    { output: { type: 'computer_screenshot', image_url: 'data:image/png;base64,iVBORw0K' } },
+    { role: 'user', content: [{ type: 'input_text', text: "The tool 'computer' says: Angeklickt." }] },
+  ]);
 });
 
 test('an image is streamed while it is made, and what the answer says besides is kept', async () => {

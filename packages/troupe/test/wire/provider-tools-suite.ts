@@ -21,6 +21,8 @@ export interface ProviderToolCase {
   readonly name: string;
   /** The items or blocks of the second request that stand for the answer, field by field. */
   readonly sentBack: readonly JsonObject[];
+  /** Fixtures with the next answers, before the plain one. */
+  readonly next?: readonly string[];
   /** Words that another vendor must read. */
   readonly inWords?: readonly string[];
 }
@@ -43,6 +45,8 @@ const TOOL_NAMES = [
   'apply_patch',
   'write_sql',
   'mcp_approval',
+  'computer',
+  'tool_search',
 ];
 
 /** Sends the answers one after the other, the last again and again. */
@@ -56,10 +60,10 @@ function fetchInTurn(answers: readonly Uint8Array[], contentType: string, sent: 
 export function describeProviderTools({ wire, makeModel, answerIn, cases }: ProviderToolSuite): void {
   const fixtures = readFixtures(wire.folder);
   const fixture = (name: string): Uint8Array => fixtures.get(name) ?? new Uint8Array();
-  const agentWith = (answer: string, sent: SentRequest[]): ReActAgent =>
+  const agentWith = (answers: readonly string[], sent: SentRequest[]): ReActAgent =>
     new ReActAgent({
       name: 'Friday',
-      model: makeModel({ fetch: fetchInTurn([fixture(answer), fixture('plain')], wire.contentType, sent) }),
+      model: makeModel({ fetch: fetchInTurn([...answers, 'plain'].map(fixture), wire.contentType, sent) }),
       memory: new InMemoryMemory(),
       toolkit: new Toolkit({ tools: TOOL_NAMES.map(run) }),
       console: false,
@@ -67,66 +71,70 @@ export function describeProviderTools({ wire, makeModel, answerIn, cases }: Prov
   const bodyOf = ({ body }: SentRequest): JsonObject => JSON.parse(body) as JsonObject;
   const faultsOf = (request: SentRequest): string[] => wire.faultsIn(bodyOf(request));
 
-  describe.each(cases)(`${wire.folder}: an agent with $name`, ({ name, sentBack, inWords = [] }) => {
-    test('sends back what the vendor demands, also after a session was saved and loaded', async () => {
-      const first: SentRequest[] = [];
-      const agent = agentWith(name, first);
-      const seen: string[] = [];
-      agent.registerInstanceHook('postReasoning', 'watch', (_agent, _args, msg) => {
-        seen.push(...msg.getContentBlocks().map(({ type }) => type));
-        return undefined;
+  describe.each(cases)(
+    `${wire.folder}: an agent with $name`,
+    ({ name, sentBack, next = [], inWords = [] }) => {
+      const answers = [name, ...next];
+      test('sends back what the vendor demands, also after a session was saved and loaded', async () => {
+        const first: SentRequest[] = [];
+        const agent = agentWith(answers, first);
+        const seen: string[] = [];
+        agent.registerInstanceHook('postReasoning', 'watch', (_agent, _args, msg) => {
+          seen.push(...msg.getContentBlocks().map(({ type }) => type));
+          return undefined;
+        });
+        const view = new ConversationView();
+        for await (const event of agent.stream('Please look it up.')) view.add(event);
+        const history = await agent.memory.getMemory();
+        expect(findHistoryFaults(history)).toEqual([]);
+        expect(seen).toEqual(
+          history
+            .filter(({ role }) => role === 'assistant')
+            .flatMap((msg) => msg.getContentBlocks().map(({ type }) => type)),
+        );
+        expect(view.messages.map(({ content }) => content)).toEqual(
+          history.slice(1).map((msg) => msg.getContentBlocks()),
+        );
+
+        const session = new InMemorySession();
+        await session.save('one', { agent });
+        const second: SentRequest[] = [];
+        const loaded = agentWith([], second);
+        await session.load('one', { agent: loaded });
+        expect(await loaded.memory.getMemory()).toEqual(history);
+        await loaded.call('And now?');
+        for (const request of [...first, ...second]) expect(faultsOf(request)).toEqual([]);
+        expect(answerIn(bodyOf(second[0] as SentRequest))).toEqual(sentBack);
       });
-      const view = new ConversationView();
-      for await (const event of agent.stream('Please look it up.')) view.add(event);
-      const history = await agent.memory.getMemory();
-      expect(findHistoryFaults(history)).toEqual([]);
-      expect(seen).toEqual(
-        history
-          .filter(({ role }) => role === 'assistant')
-          .flatMap((msg) => msg.getContentBlocks().map(({ type }) => type)),
+
+      test('is left in order by an interrupt at every event', async () => {
+        for (let point = 0, events = Infinity; point < events; point++) {
+          const sent: SentRequest[] = [];
+          const agent = agentWith(answers, sent);
+          events = 0;
+          for await (const _event of agent.stream('Please look it up.'))
+            if (events++ === point) void agent.interrupt('stop');
+          expect(findHistoryFaults(await agent.memory.getMemory()), `event ${point}`).toEqual([]);
+          await agent.call('And now?');
+          expect(sent.flatMap(faultsOf), `event ${point}`).toEqual([]);
+        }
+      });
+
+      test.each(OTHER_WIRES.filter((other) => other.folder !== wire.folder))(
+        'goes on with $folder, which reads text',
+        async (other) => {
+          const agent = agentWith(answers, []);
+          await agent.call('Please look it up.');
+          const sent: SentRequest[] = [];
+          const answer = { pieces: [other.plain], headers: { 'content-type': other.contentType } };
+          const model = other.makeModel({ fetch: fetchOf(answer, sent) });
+          await model.call({ messages: [...(await agent.memory.getMemory()), Msg.user('And now?')] });
+          const [request] = sent;
+          expect(other.faultsIn(bodyOf(request as SentRequest))).toEqual([]);
+          for (const word of inWords) expect(request?.body).toContain(word);
+          expect(request?.body).not.toMatch(/"encrypted_|srvtoolu_|providerMeta/);
+        },
       );
-      expect(view.messages.map(({ content }) => content)).toEqual(
-        history.slice(1).map((msg) => msg.getContentBlocks()),
-      );
-
-      const session = new InMemorySession();
-      await session.save('one', { agent });
-      const second: SentRequest[] = [];
-      const loaded = agentWith('plain', second);
-      await session.load('one', { agent: loaded });
-      expect(await loaded.memory.getMemory()).toEqual(history);
-      await loaded.call('And now?');
-      for (const request of [...first, ...second]) expect(faultsOf(request)).toEqual([]);
-      expect(answerIn(bodyOf(second[0] as SentRequest))).toEqual(sentBack);
-    });
-
-    test('is left in order by an interrupt at every event', async () => {
-      for (let point = 0, events = Infinity; point < events; point++) {
-        const sent: SentRequest[] = [];
-        const agent = agentWith(name, sent);
-        events = 0;
-        for await (const _event of agent.stream('Please look it up.'))
-          if (events++ === point) void agent.interrupt('stop');
-        expect(findHistoryFaults(await agent.memory.getMemory()), `event ${point}`).toEqual([]);
-        await agent.call('And now?');
-        expect(sent.flatMap(faultsOf), `event ${point}`).toEqual([]);
-      }
-    });
-
-    test.each(OTHER_WIRES.filter((other) => other.folder !== wire.folder))(
-      'goes on with $folder, which reads text',
-      async (other) => {
-        const agent = agentWith(name, []);
-        await agent.call('Please look it up.');
-        const sent: SentRequest[] = [];
-        const answer = { pieces: [other.plain], headers: { 'content-type': other.contentType } };
-        const model = other.makeModel({ fetch: fetchOf(answer, sent) });
-        await model.call({ messages: [...(await agent.memory.getMemory()), Msg.user('And now?')] });
-        const [request] = sent;
-        expect(other.faultsIn(bodyOf(request as SentRequest))).toEqual([]);
-        for (const word of inWords) expect(request?.body).toContain(word);
-        expect(request?.body).not.toMatch(/"encrypted_|srvtoolu_|providerMeta/);
-      },
-    );
-  });
+    },
+  );
 }

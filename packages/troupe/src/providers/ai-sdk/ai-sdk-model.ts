@@ -17,9 +17,10 @@ import type { HttpModelOptions } from '../../model/http/http-chat-model.ts';
 import { stoppable } from '../../util/async/stoppable.ts';
 import { checkToolChoice } from '../../model/tool-choice.ts';
 import { monotonic } from '../../util/clock.ts';
-import { describe, type JsonObject } from '../../util/json.ts';
+import { describe, isJsonObject, type JsonObject } from '../../util/json.ts';
 import { SPEC_VERSIONS, type AiSdkLanguageModel, type SupportedUrls } from './language-model.ts';
 import { PartDecoder } from './part-decoder.ts';
+import { isTakenByAiSdk, type AiSdkProviderTool } from './provider-tools.ts';
 import { readParts } from './read-parts.ts';
 import {
   isResponsesApi,
@@ -34,10 +35,13 @@ import {
  * Options of `AiSdkModel`. `generation.extra` holds options by provider, such as `{ openai: { store: false }
  * }`: the AI SDK's `providerOptions`.
  */
-export type AiSdkModelOptions = Omit<
+export interface AiSdkModelOptions extends Omit<
   HttpModelOptions,
   'modelName' | 'apiKey' | 'baseUrl' | 'query' | 'fetch'
->;
+> {
+  /** Tools run by the provider, such as `openai.tools.webSearch()`. */
+  readonly providerTools?: readonly AiSdkProviderTool[] | undefined;
+}
 
 /**
  * Capabilities of known providers, by the beginning of the provider name. Other providers are assumed to
@@ -61,7 +65,8 @@ const STORES_NOTHING: JsonObject = { openai: { store: false } };
  * to-call.ts writes the request, part-decoder.ts reads the answer.
  *
  * Provider metadata of thinking, text and tool calls (signatures, ids) is kept in the message and sent back
- * to the same provider only. Tools that the provider executes itself are not reported as tool calls.
+ * to the same provider only. Calls and results of tools that the provider runs itself are blocks that say so, and sources are
+ * citations. A question of the provider for approval is a tool call of the tool `mcp_approval`.
  * Folder `providers/ai-sdk`: start here.
  */
 export class AiSdkModel extends ChatModelBase {
@@ -85,7 +90,8 @@ export class AiSdkModel extends ChatModelBase {
     this.vendorName = provider;
     this.#model = languageModel;
     this.#options = options;
-    this.#target = { provider, version };
+    const isStored = isResponsesApi(provider) && storesAnswers(options.generation?.extra);
+    this.#target = { provider, version, isStored };
     this.#writer = new PromptWriter(this.#target);
     const known = KNOWN_CAPABILITIES[/^[a-z]*/.exec(provider)?.[0] ?? ''];
     this.capabilities = Object.freeze({
@@ -102,6 +108,7 @@ export class AiSdkModel extends ChatModelBase {
       formatter,
       media,
       takesUrl: (block) => isSupported(block, this.#supportedUrls),
+      takesBack: (block) => isTakenByAiSdk(block, this.#target),
       onRepair,
     });
   }
@@ -123,7 +130,11 @@ export class AiSdkModel extends ChatModelBase {
     this.#supportedUrls = (await Promise.resolve(this.#model.supportedUrls).catch(() => undefined)) ?? {};
     const prompt = await this.#prompts.make(request, signal);
     const options = {
-      ...toCallOptions({ ...request, generation: this.#generation(request) }, this.#target),
+      ...toCallOptions(
+        { ...request, generation: this.#generation(request) },
+        this.#target,
+        this.#options.providerTools,
+      ),
       prompt: this.#writer.messages(prompt.items),
       ...(Object.keys(headers).length > 0 && { headers }),
     };
@@ -144,6 +155,11 @@ export class AiSdkModel extends ChatModelBase {
     const { extra: _, ...generation } = mergeGeneration(own, request.generation);
     return { ...generation, ...(extra && { extra }) };
   }
+}
+
+function storesAnswers(extra: JsonObject | undefined): boolean {
+  const openai = extra?.['openai'];
+  return isJsonObject(openai) && openai['store'] === true;
 }
 
 function checkModel(model: unknown): asserts model is AiSdkLanguageModel {

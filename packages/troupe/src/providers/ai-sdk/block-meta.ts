@@ -28,6 +28,11 @@ export function toBlockMeta(
   return { [KEY]: { provider, ...kept } };
 }
 
+/** Everything kept with a block that came from the same provider. */
+export function keptOf(meta: ProviderMeta | undefined, provider: string): JsonObject | undefined {
+  return ownMeta(meta, provider);
+}
+
 /** Metadata of a block that came from the same provider. */
 export function metadataOf(meta: ProviderMeta | undefined, provider: string): JsonObject | undefined {
   const metadata = ownMeta(meta, provider)?.['metadata'];

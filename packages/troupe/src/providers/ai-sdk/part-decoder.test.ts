@@ -257,21 +257,68 @@ describe('a call', () => {
     expect(new Set(blocks.map((block) => block.id)).size).toBe(2);
   });
 
-  test('that the provider makes by itself is none', () => {
+  test('that the provider makes by itself is none of the program’s; a question about it is one', () => {
     const own = { providerExecuted: true };
     const parts = [
       { ...startCall('a'), ...own },
       input('a', '{}'),
       call('a', '{}', own),
+      { type: 'tool-result', toolCallId: 'a', toolName: 'look', result: 'soon', preliminary: true },
       { type: 'tool-result', toolCallId: 'a', toolName: 'look', result: 'found' },
-      { type: 'tool-approval-request', approvalId: '1', toolCallId: 'a' },
       text('t', 'Found.'),
-      STOP,
     ];
-    expect(decode(parts)).toEqual([
+    const meta = { provider: 'acme.chat', metadata: {} };
+    const by = { id: 'a', name: 'look', executedBy: 'acme' };
+    const done = [
+      { type: 'provider_tool_use', ...by, input: {}, providerMeta: { aiSdk: meta } },
+      {
+        type: 'provider_tool_result',
+        ...by,
+        output: 'found',
+        status: 'ok',
+        providerMeta: { aiSdk: { ...meta, result: 'found' } },
+      },
       { type: 'text', text: 'Found.' },
-      { type: 'finish', reason: 'stop' },
+    ];
+    expect(blocksOf([...parts, STOP])).toEqual(done);
+    expect(decode([...parts, STOP]).at(-1)).toEqual({ type: 'finish', reason: 'stop' });
+    const question = { type: 'tool-approval-request', approvalId: '1', toolCallId: 'a' };
+    expect(blocksOf([...parts, question, STOP])).toEqual([
+      ...done,
+      {
+        type: 'tool_use',
+        id: '1',
+        name: 'mcp_approval',
+        input: { tool: 'look', arguments: {} },
+        providerMeta: { aiSdk: { ...meta, isApproval: true } },
+      },
     ]);
+    expect(decode([...parts, question, STOP]).at(-1)).toEqual({ type: 'finish', reason: 'tool_calls' });
+  });
+
+  test('of an unknown kind, and sources without a text, are kept', () => {
+    const custom = { type: 'custom', kind: 'acme.dream', providerMetadata: { acme: { depth: 3 } } };
+    const source = { type: 'source', sourceType: 'url', id: 's', url: 'https://example.com/', title: 'A' };
+    expect(blocksOf([custom, text('t', 'So.'), source, STOP])).toEqual([
+      {
+        type: 'provider_tool_result',
+        id: 'acme.dream_0',
+        name: 'acme.dream',
+        output: '{"acme":{"depth":3}}',
+        status: 'ok',
+        executedBy: 'acme',
+        providerMeta: {
+          aiSdk: { provider: 'acme.chat', metadata: { acme: { depth: 3 } }, kind: 'acme.dream' },
+        },
+      },
+      { type: 'text', text: 'So.', citations: [{ url: 'https://example.com/', title: 'A' }] },
+    ]);
+    expect(decode([source, STOP])).toContainEqual({
+      type: 'provider_meta',
+      providerMeta: {
+        aiSdk: { provider: 'acme.chat', sources: [{ url: 'https://example.com/', title: 'A' }] },
+      },
+    });
   });
 
   test('ends the text before it, and text goes on behind it', () => {
@@ -351,8 +398,6 @@ test('parts without use are skipped', () => {
       {},
       { type: 'raw', rawValue: 1 },
       { type: 'ping' },
-      { type: 'source', sourceType: 'url', id: '1', url: 'https://example.com' },
-      { type: 'custom', kind: 'acme.note' },
       { type: 'response-metadata', timestamp: new Date(0) },
       { type: 'response-metadata', id: 'r1' },
       { type: 'response-metadata', id: 'r2' },

@@ -37,6 +37,10 @@ export class TextParts {
     return text === '' ? '' : this.#write(piece, text);
   }
 
+  get hasText(): boolean {
+    return this.#length > 0;
+  }
+
   /** Pieces worth keeping. Thinking always keeps its pieces, to record the provider. */
   get pieces(): readonly Piece[] | undefined {
     const kept = this.#pieces.filter((piece) => piece.end > piece.start || piece.metadata !== undefined);

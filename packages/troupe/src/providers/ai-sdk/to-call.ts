@@ -5,8 +5,9 @@ import type { GenerationOptions, ModelRequest, ToolChoice, ToolSchema } from '..
 import { toolsForChoice, isForced } from '../../model/tool-choice.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { mediaTypeOfName } from '../../util/media-type.ts';
-import { metadataOf, piecesOf, type TextPiece } from './block-meta.ts';
+import { keptOf, metadataOf, piecesOf, type TextPiece } from './block-meta.ts';
 import type { AiSdkCallOptions, SpecVersion } from './language-model.ts';
+import { toApproval, toProviderParts, toProviderTool, type AiSdkProviderTool } from './provider-tools.ts';
 import { escapeTags } from '../../util/escape-tags.ts';
 
 /**
@@ -16,6 +17,8 @@ import { escapeTags } from '../../util/escape-tags.ts';
 export interface PromptTarget {
   readonly provider: string;
   readonly version: SpecVersion;
+  /** Whether the provider stores its answers, and is sent references to their parts. */
+  readonly isStored?: boolean | undefined;
 }
 
 /** A message of the AI SDK: instructions are plain text, everything else comes in parts. */
@@ -74,7 +77,7 @@ function toMessages(item: PromptItem, target: PromptTarget): readonly Message[] 
     case 'user':
       return [{ role: 'user', content: toUserContent(item.content, target) }];
     case 'assistant': {
-      const content = item.content.flatMap((block) => toAssistantParts(block, target));
+      const content = item.content.flatMap((block) => toAssistantParts(block, item, target));
       return content.length === 0 ? [] : [{ role: 'assistant', content }];
     }
     case 'tool':
@@ -93,7 +96,11 @@ function toUserContent(blocks: readonly (TextBlock | MediaBlock)[], target: Prom
 }
 
 /** Converts an assistant block. Thinking and media are sent back only to the provider that made them. */
-function toAssistantParts(block: AssistantItem['content'][number], target: PromptTarget): object[] {
+function toAssistantParts(
+  block: AssistantItem['content'][number],
+  { content }: AssistantItem,
+  target: PromptTarget,
+): object[] {
   const { provider } = target;
   const { providerMeta } = block;
   switch (block.type) {
@@ -106,12 +113,13 @@ function toAssistantParts(block: AssistantItem['content'][number], target: Promp
       return pieces.map((piece) => toTextPart('reasoning', piece));
     }
     case 'tool_use': {
+      if (keptOf(providerMeta, provider)?.['isApproval'] === true) return []; // the provider’s call stands before
       const call = { type: 'tool-call', toolCallId: block.id, toolName: block.name, input: block.input };
       return [{ ...call, ...optionsFrom(metadataOf(providerMeta, provider)) }];
     }
     case 'provider_tool_use':
     case 'provider_tool_result':
-      return []; // the prompt has them as text
+      return toProviderParts(block, content, target);
     default: {
       const metadata = metadataOf(providerMeta, provider);
       if (metadata === undefined || block.source.type === 'url') return [];
@@ -133,12 +141,18 @@ function optionsFrom(metadata: JsonObject | undefined): { readonly providerOptio
  * Puts all tool results in one message, followed by their media: not every provider accepts media in results.
  */
 function toResults(item: ToolItem, target: PromptTarget): readonly Message[] {
-  const content = item.results.map((result) => ({
-    type: 'tool-result',
-    toolCallId: result.id,
-    toolName: result.name,
-    output: { type: result.status === 'ok' ? 'text' : 'error-text', value: plainOutput(result) },
-  }));
+  const content = item.results.map((result, i) => {
+    const output = plainOutput(result);
+    const approval = toApproval(item.calls?.[i], { ...result, output }, target);
+    return (
+      approval ?? {
+        type: 'tool-result',
+        toolCallId: result.id,
+        toolName: result.name,
+        output: { type: result.status === 'ok' ? 'text' : 'error-text', value: output },
+      }
+    );
+  });
   const media = shownMedia(item);
   const results = { role: 'tool', content } as const;
   return media.length === 0 ? [results] : [results, { role: 'user', content: toUserContent(media, target) }];
@@ -187,9 +201,14 @@ function pathOf(url: string): string {
 export function toCallOptions(
   request: ModelRequest & { readonly generation: GenerationOptions },
   target: PromptTarget,
+  providerTools: readonly AiSdkProviderTool[] = [],
 ): Omit<AiSdkCallOptions, 'prompt'> {
   const { generation, structured, toolChoice } = request;
   const tools = toolsForChoice(request);
+  const all = [
+    ...tools.map((tool) => toTool(tool, target)),
+    ...providerTools.map((tool) => toProviderTool(tool, target)),
+  ];
   return withoutUndefined({
     maxOutputTokens: generation.maxTokens,
     temperature: generation.temperature,
@@ -205,7 +224,7 @@ export function toCallOptions(
       name: structured.name ?? 'answer',
       schema: structured.schema,
     },
-    tools: tools.length > 0 ? tools.map((tool) => toTool(tool, target)) : undefined,
+    tools: all.length > 0 ? all : undefined,
     toolChoice: tools.length > 0 ? toToolChoice(toolChoice) : undefined,
     providerOptions: generation.extra,
   });

@@ -105,14 +105,16 @@ test('is not complete before a reason is given, and over when that is said', () 
   });
 });
 
-test('unknown events are left out', () => {
+test('unknown events are left out, an unknown block is kept', () => {
+  const block = { type: 'hologram', id: 's', name: 'web_search', input: { q: 1 } };
+  const deltas = [{ type: 'input_json_delta', partial_json: '{"q": 2}' }];
   expect(
     read(
       { type: 'ping' },
       { type: 'news', index: 0 },
       {},
       delta(7, { type: 'text_delta', text: 'from nowhere' }),
-      start(0, { type: 'hologram', id: 's', name: 'web_search', input: { q: 1 } }),
+      start(0, block),
       json(0, '{"q": 2}'),
       stop(0),
       start(1, { type: 'text', text: 'A' }),
@@ -123,6 +125,18 @@ test('unknown events are left out', () => {
       { type: 'message_start' },
     ).deltas,
   ).toEqual([
+    {
+      type: 'block',
+      block: {
+        type: 'provider_tool_result',
+        id: 'hologram_0',
+        name: 'hologram',
+        output: JSON.stringify({ ...block, deltas }),
+        status: 'ok',
+        executedBy: 'anthropic',
+        providerMeta: { anthropic: { block: { ...block, deltas } } },
+      },
+    },
     { type: 'text', text: 'A' },
     { type: 'text', text: 'C' },
   ]);

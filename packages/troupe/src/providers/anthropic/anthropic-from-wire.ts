@@ -10,6 +10,7 @@ import {
   isServerCall,
   isServerResult,
   toCompaction,
+  toOpaque,
   toServerResult,
 } from './tools/server-tools.ts';
 
@@ -29,11 +30,14 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
  */
 const REGULAR: readonly string[] = ['end_turn', 'stop_sequence', 'tool_use', 'pause_turn'];
 
+/** Types of blocks that are read piece by piece. */
+const READ: readonly string[] = ['text', 'thinking', 'compaction'];
+
 /** Reason of a turn that Claude wants to continue. */
 const PAUSE = 'pause_turn';
 
 /** Fields of a message and of its usage that say something about the answer as a whole. */
-const ANSWER_FIELDS = ['stop_sequence', 'stop_details', 'container', 'context_management'];
+const ANSWER_FIELDS = ['stop_sequence', 'stop_details', 'container', 'context_management', 'diagnostics'];
 const USAGE_FIELDS = ['service_tier', 'inference_geo', 'server_tool_use', 'iterations'];
 
 /**
@@ -121,13 +125,13 @@ export class AnthropicDecoder implements WireDecoder {
     yield* this.#endCalls(); // more content follows, so these tool calls were not cut off
     const type = stringOf(start['type']);
     if (type !== 'text') yield* this.#text.end();
-    this.#open.set(index, { index, type, start, hasThinking: false, signature: '', content: '' });
+    this.#open.set(index, { index, type, start, hasThinking: false, signature: '', content: '', pieces: [] });
     if (type === 'tool_use' || isServerCall(type)) return yield* this.#startCall(index, start);
     if (type === 'redacted_thinking') yield wholeThinking({ redactedData: stringOf(start['data']) });
     else if (isServerResult(type)) {
       const name = this.#serverTools.get(stringOf(start['tool_use_id']));
       yield { type: 'block', block: toServerResult(start, name) };
-    } else {
+    } else if (READ.includes(type)) {
       if (type === 'text') this.#text.begin();
       yield* this.#delta(index, start);
     }
@@ -163,6 +167,7 @@ export class AnthropicDecoder implements WireDecoder {
         block.content += stringOf(piece['content']);
         return;
     }
+    if (isUnknown(block.type)) return void block.pieces.push(piece);
     const json = stringOf(piece['partial_json']);
     if (json !== '' && (block.type === 'tool_use' || isServerCall(block.type)))
       yield { type: 'tool_input', index, json };
@@ -185,6 +190,11 @@ export class AnthropicDecoder implements WireDecoder {
     else if (block.type === 'text') yield* this.#text.endBlock();
     else if (block.type === 'compaction')
       yield { type: 'block', block: toCompaction({ ...block.start, content: block.content }) };
+    else if (isUnknown(block.type)) {
+      const { start, pieces } = block;
+      const raw = pieces.length === 0 ? start : { ...start, deltas: pieces };
+      yield { type: 'block', block: toOpaque(raw, index) };
+    }
     if (block.type !== 'thinking') return;
     const { signature, hasThinking } = block;
     if (hasThinking) yield { type: 'thinking', thinking: '', providerMeta: { anthropic: { signature } } };
@@ -218,6 +228,13 @@ interface OpenBlock {
   signature: string;
   /** Summary so far, of a compaction. */
   content: string;
+  /** Pieces of a block of an unknown type. */
+  readonly pieces: JsonObject[];
+}
+
+function isUnknown(type: string): boolean {
+  const isKnown = READ.includes(type) || type === 'tool_use' || type === 'redacted_thinking';
+  return !isKnown && !isServerCall(type) && !isServerResult(type);
 }
 
 function* addThinking(block: OpenBlock, piece: JsonObject): Generator<ModelDelta, void, void> {

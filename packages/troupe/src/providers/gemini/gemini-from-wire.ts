@@ -49,6 +49,7 @@ export class GeminiDecoder implements WireDecoder {
       yield { type: 'response_id', id };
     }
     if (isJsonObject(chunk['usageMetadata'])) yield* this.#count(toUsage(chunk['usageMetadata']));
+    this.#grounding.readAnswer(chunk);
     const candidate = listOf(chunk['candidates'])[0];
     if (candidate === undefined) return checkPrompt(chunk['promptFeedback']);
     const content = isJsonObject(candidate['content']) ? candidate['content'] : {};
@@ -100,8 +101,10 @@ export class GeminiDecoder implements WireDecoder {
     if (isGooglePart(part)) yield* this.#googlePart(part);
     else if (isJsonObject(part['functionResponse'])) yield* this.#answer(part);
     else if (isJsonObject(functionCall)) yield* this.#call(part, functionCall, meta);
-    else if (isJsonObject(inlineData) && part['thought'] !== true)
-      yield* toMedia(inlineData, signed ?? { gemini: {} });
+    else if (isJsonObject(inlineData)) {
+      if (part['thought'] !== true) yield* toMedia(inlineData, signed ?? { gemini: {} });
+    } else if (isJsonObject(part['fileData'])) yield* toLinkedMedia(part['fileData']);
+    else if (hasUnknown(part)) yield { type: 'block', block: this.#googleParts.opaque(part) };
   }
 
   *#googlePart(part: JsonObject): Generator<ModelDelta, void, void> {
@@ -116,7 +119,7 @@ export class GeminiDecoder implements WireDecoder {
       const call = isJsonObject(functionCall) ? functionCall : {};
       return !isAnswered && call['name'] === name && call['id'] === id;
     });
-    if (asked === undefined) return;
+    if (asked === undefined) return yield { type: 'block', block: this.#googleParts.opaque(part) };
     asked.isAnswered = true;
     for (const block of this.#googleParts.answeredCall(asked.part, part)) yield { type: 'block', block };
   }
@@ -190,6 +193,22 @@ function* toMedia(inlineData: JsonObject, providerMeta: ProviderMeta): Generator
       block: { type: type === 'image' || type === 'video' ? type : 'file', source, providerMeta },
     };
   }
+}
+
+/** Whether a part has content that is read nowhere. */
+function hasUnknown(part: JsonObject): boolean {
+  return Object.entries(part).some(([key, value]) => key !== 'videoMetadata' && isJsonObject(value));
+}
+
+/** A file that is at Google. */
+function* toLinkedMedia({ fileUri, mimeType }: JsonObject): Generator<ModelDelta, void, void> {
+  const url = stringOf(fileUri);
+  if (url === '') return;
+  const mediaType = stringOf(mimeType);
+  const type = /^(?:image|audio|video)(?=\/)/.exec(mediaType)?.[0];
+  const source = { type: 'url', url, ...(mediaType !== '' && { mediaType }) } as const;
+  const isMedium = type === 'image' || type === 'audio' || type === 'video';
+  yield { type: 'block', block: { type: isMedium ? type : 'file', source } };
 }
 
 /** Checks a piece of sound. Joining the pieces requires each to decode. */

@@ -63,17 +63,22 @@ function toAnswer(
   });
 }
 
-/** A call that Google runs, or its result, as Google made it. Half of such a pair is sent as text. */
+/** A call that Google runs, or its result, as Google made it. Half of such a pair is sent as text, and so is a repetition. */
 function toGooglePart(block: ProviderToolBlock, parts: readonly ContentBlock[]): JsonObject {
   const other = block.type === 'provider_tool_use' ? 'provider_tool_result' : 'provider_tool_use';
   const isPaired = parts.some((part) => part.type === other && part.id === block.id);
-  const part = isPaired ? wireGooglePart(block) : undefined;
+  const isFirst = parts.find((part) => part.type === block.type && part.id === block.id) === block;
+  const raw = isPaired ? wireGooglePart(block) : undefined;
+  const part = isFirst || raw?.['codeExecutionResult'] !== undefined ? raw : undefined; // code may have two results
   return part ?? toPart(providerToolText(block));
 }
 
 /** Whether a block of an answer goes back as Gemini has made it. Citations do not, but a signed text must not change. */
 export function isTakenByGemini(block: ContentBlock): boolean {
-  if (isProviderTool(block)) return isJsonObject(block.providerMeta?.[GEMINI_KEY]);
+  if (isProviderTool(block)) {
+    const meta = block.providerMeta?.[GEMINI_KEY];
+    return isJsonObject(meta) && (meta['part'] === undefined || wireGooglePart(block) !== undefined);
+  }
   return signatureOf(block) !== undefined;
 }
 

@@ -45,6 +45,12 @@ export class GoogleParts {
     return result(part, toolOf(response), JSON.stringify(response['response'] ?? {}), true);
   }
 
+  /** The block of a part of which only Google knows the meaning, so that nothing of an answer is lost. It goes on as text. */
+  opaque(part: JsonObject): ProviderToolBlock {
+    const name = Object.keys(part).find((key) => isJsonObject(part[key])) ?? 'part';
+    return result(part, { id: `${name}_${this.#count++}`, name }, JSON.stringify(part), true);
+  }
+
   /** The blocks of a function call that Google has answered itself, as it does for remote MCP servers. */
   *answeredCall(callPart: JsonObject, resultPart: JsonObject): Generator<ProviderToolBlock, void, void> {
     const asked = objectOf(callPart['functionCall']);

@@ -32,6 +32,13 @@ export class Grounding {
     }
   }
 
+  /** Reads what a chunk says about the answer as a whole, beside its candidates. */
+  readAnswer({ modelVersion, usageMetadata, promptFeedback }: JsonObject): void {
+    const { serviceTier, trafficType } = objectOf(usageMetadata);
+    for (const [key, value] of Object.entries({ modelVersion, serviceTier, trafficType, promptFeedback }))
+      if (value !== undefined && value !== null) this.#said[key] = value;
+  }
+
   /** Notes a piece of text; undefined for a part that is no text. */
   note(text: string | undefined): void {
     this.#text = this.#isInText ? this.#text + (text ?? '') : (text ?? '');

@@ -1,3 +1,4 @@
+import type { ImageBlock } from '../../message/blocks.ts';
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
@@ -137,6 +138,8 @@ export class ChatDecoder implements WireDecoder {
     const audio = objectOf(delta['audio']);
     yield* this.#text(stringOf(audio['transcript']));
     yield* this.#sound(stringOf(audio['data']));
+    for (const image of imagesIn(delta)) yield { type: 'block', block: image };
+    this.#sources.readUnknown(delta, KNOWN_FIELDS);
     yield* this.#sources.readAnnotations(delta['annotations']);
     const calls = objectsOf(delta['tool_calls']);
     if (calls.length === 0) return;
@@ -213,6 +216,37 @@ export class ChatDecoder implements WireDecoder {
     const mark: JsonObject = reasoningDetails.length > 0 ? { reasoningDetails } : isUnusual ? { field } : {};
     yield { type: 'thinking', thinking: '', providerMeta: { [name]: mark } };
   }
+}
+
+/** Fields of a delta that are read. */
+const KNOWN_FIELDS: readonly string[] = [
+  'role',
+  'content',
+  'refusal',
+  'audio',
+  'images',
+  'annotations',
+  'tool_calls',
+  'function_call',
+  'executed_tools',
+  'reasoning',
+  'reasoning_content',
+  'reasoning_details',
+  'channel',
+];
+
+/** Images that the model has made: in a list of their own at OpenRouter, or among the parts of the content. */
+function imagesIn({ images, content }: JsonObject): readonly ImageBlock[] {
+  return [...objectsOf(images), ...objectsOf(content)].flatMap((part) => {
+    const url = stringOf(objectOf(part['image_url'])['url']);
+    if (url === '') return [];
+    const [, mediaType, data] = /^data:(image\/[\w.+-]+);base64,(.+)$/s.exec(url) ?? [];
+    const source =
+      mediaType === undefined || data === undefined
+        ? ({ type: 'url', url } as const)
+        : ({ type: 'base64', mediaType, data } as const);
+    return /^(?:https?|data):/i.test(url) ? [{ type: 'image', source }] : [];
+  });
 }
 
 /** Text of thinking that came only as a record. */

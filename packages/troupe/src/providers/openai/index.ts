@@ -7,7 +7,9 @@ export {
   openaiTools,
   type OpenAIFileSearchOptions,
   type OpenAIImageOptions,
+  type OpenAIComputerDisplay,
   type OpenAIMcpOptions,
+  type OpenAIToolUse,
   type OpenAITool,
   type OpenAIWebSearchOptions,
 } from './tools/openai-tools.ts';

@@ -12,7 +12,8 @@ import { chatDialectOf } from './dialect.ts';
 import { Endpoint, vendorOf, type OpenAIEndpointOptions } from './endpoint.ts';
 import type { ModelRule } from './model-rules.ts';
 import { OptionFitter } from './option-fitter.ts';
-import { toolSecrets, type OpenAITool } from './tools/openai-tools.ts';
+import { toolSecrets, functionUseFields, type OpenAITool, type OpenAIToolUse } from './tools/openai-tools.ts';
+import { withKnownPrograms } from './tools/program-calls.ts';
 import { ResponsesDecoder } from './responses-from-wire.ts';
 import {
   isTakenByResponses,
@@ -35,6 +36,8 @@ export interface OpenAIResponsesModelOptions extends OpenAIEndpointOptions {
   readonly store?: boolean | undefined;
   /** Tools of the Responses API besides functions, made by `openaiTools`. */
   readonly providerTools?: readonly OpenAITool[] | undefined;
+  /** Uses that the model may make of functions, by their name. */
+  readonly toolUse?: Readonly<Record<string, OpenAIToolUse>> | undefined;
 }
 
 /** Adapts a rule to the Responses API, which accepts some options that Chat Completions rejects. */
@@ -57,7 +60,7 @@ export class OpenAIResponsesModel extends HttpChatModel {
   readonly #vendorKey: string;
   readonly #fetchesMedia: boolean;
   readonly #input: WireTexts;
-  readonly #tools = new ToolTexts(toResponsesTool);
+  readonly #tools: ToolTexts;
 
   constructor(options: OpenAIResponsesModelOptions) {
     const { name, vendor, rule } = chatDialectOf(vendorOf(options), options.modelName);
@@ -80,6 +83,11 @@ export class OpenAIResponsesModel extends HttpChatModel {
     const { store } = this.#settings;
     const rules = { metaKey, store, takesReasoning: isReasoning !== false };
     this.#input = new WireTexts((item) => toInputItems(item, rules));
+    const { toolUse = {} } = options;
+    this.#tools = new ToolTexts((tool) => ({
+      ...toResponsesTool(tool),
+      ...functionUseFields(toolUse[tool.name]),
+    }));
   }
 
   protected override takesUrl(_block: MediaBlock): boolean {
@@ -98,7 +106,7 @@ export class OpenAIResponsesModel extends HttpChatModel {
     const functions = this.#tools.array(tools).slice(1, -1);
     const offered = [...(tools.length > 0 ? [functions] : []), ...own];
     const texts = {
-      input: this.#input.array(prompt.items),
+      input: this.#input.array(withKnownPrograms(prompt.items, this.#metaKey)),
       ...(offered.length > 0 && { tools: `[${offered.join(',')}]` }),
     };
     const generation = this.#options.fit(request.generation, tools.length > 0);

@@ -184,17 +184,21 @@ export class ResponsesDecoder implements WireDecoder {
     if (item.type !== 'message') this.#textRun = 0;
     const start = { type: 'tool_use_start', index: item.index } as const;
     if (item.kind === 'function') {
-      const kept = this.#idOf(data);
-      const meta = kept.id !== undefined && { providerMeta: { [this.#metaKey]: { id: kept.id } } };
+      const kept = { ...this.#idOf(data), ...callOrigin(data) };
+      const meta = Object.keys(kept).length > 0 && { providerMeta: { [this.#metaKey]: kept } };
       item.deltas.push({ ...start, id: stringOf(data['call_id']), name: stringOf(data['name']), ...meta });
     } else if (item.kind === 'client') {
-      const { id, name } = readClientCall(data);
-      item.deltas.push({ ...start, id, name });
+      if (item.type !== LATE_ID) this.#startClientCall(item, data);
     } else if (item.kind === 'provider') {
       const call = { id: providerItemId(data), name: providerToolName(data) };
       item.deltas.push({ ...start, ...call, executedBy: this.#vendorName });
     }
     return item;
+  }
+
+  #startClientCall({ deltas, index }: OutputItem, data: JsonObject): void {
+    const { id, name } = readClientCall(data);
+    deltas.push({ type: 'tool_use_start', index, id, name });
   }
 
   /** Finds the item with an index. Some servers never announce the beginning of an item. */
@@ -274,6 +278,7 @@ export class ResponsesDecoder implements WireDecoder {
   #endCallInput(item: OutputItem, data: JsonObject): void {
     if (item.part !== undefined) item.deltas.push({ type: 'tool_input', index: item.index, json: '"}' });
     if (item.kind === 'client') {
+      if (item.type === LATE_ID) this.#startClientCall(item, data);
       if (!item.hasContent) this.#addInput(item, JSON.stringify(readClientCall(data).input));
       item.meta = { [this.#metaKey]: { item: data } };
     } else if (!item.hasContent) this.#addInput(item, stringOf(data['arguments']));
@@ -379,8 +384,27 @@ export class ResponsesDecoder implements WireDecoder {
   }
 }
 
+/** Type of items whose call has another id at its end than at its beginning: the last one counts. */
+const LATE_ID = 'tool_search_call';
+
 /** Fields of a response that say something about the answer as a whole. */
-const ANSWER_FIELDS = ['service_tier', 'content_filters', 'moderation'];
+const ANSWER_FIELDS = ['service_tier', 'content_filters', 'moderation', 'tool_usage'];
+const COUNTED = [
+  'input_tokens',
+  'output_tokens',
+  'total_tokens',
+  'input_tokens_details',
+  'output_tokens_details',
+];
+
+/** The program and the namespace of a function call, which the vendor wants back with it. */
+function callOrigin({ caller, namespace }: JsonObject): JsonObject {
+  const by = objectOf(caller);
+  return {
+    ...(by['type'] === 'program' && { caller: by }),
+    ...(stringOf(namespace) !== '' && { namespace: stringOf(namespace) }),
+  };
+}
 
 function saidAbout(response: JsonObject): JsonObject {
   const said: Record<string, JsonValue> = {};
@@ -388,6 +412,8 @@ function saidAbout(response: JsonObject): JsonObject {
     const value = response[key];
     if (value !== undefined && value !== null) said[key] = value;
   }
+  const counts = Object.entries(objectOf(response['usage'])).filter(([key]) => !COUNTED.includes(key));
+  if (counts.length > 0) said['usage'] = Object.fromEntries(counts); // cost and number of searches, at xAI
   const logprobs = objectsOf(response['output']).flatMap(({ content }) =>
     objectsOf(content).flatMap((part) => objectsOf(part['logprobs'])),
   );

@@ -1,5 +1,5 @@
 import { fitId } from '../../formatter/msg-parts.ts';
-import type { AssistantItem, MediaBlock, PromptItem } from '../../formatter/prompt.ts';
+import type { AssistantItem, MediaBlock, PromptItem, ToolItem } from '../../formatter/prompt.ts';
 import {
   isProviderTool,
   type ContentBlock,
@@ -16,8 +16,13 @@ import type { ChatVendor } from './vendors.ts';
 import { objectOf } from '../../model/http/wire-values.ts';
 import type { OpenAITool } from './tools/openai-tools.ts';
 import { wireAnnotated } from './tools/responses-annotations.ts';
-import { wireClientCall, wireClientOutput } from './tools/responses-client-calls.ts';
-import { wireProviderItem } from './tools/responses-provider-items.ts';
+import {
+  isClientCall,
+  wireClientCall,
+  wireClientOutput,
+  wordsBeside,
+} from './tools/responses-client-calls.ts';
+import { isTakenItem, wireProviderItem } from './tools/responses-provider-items.ts';
 
 /** Pattern of tool call ids that the API accepts. */
 const CALL_ID = /^.{1,64}$/;
@@ -50,24 +55,65 @@ export function toInputItems(item: PromptItem, rules: InputRules): readonly Json
     case 'assistant':
       return toAssistant(item, rules);
     case 'tool':
-      return item.results.map((result, i) => toResult(result, item.calls?.[i], rules.metaKey));
+      return toResults(item, rules.metaKey);
   }
+}
+
+/** All results, and behind them the words that have no place in an item of their own. */
+function toResults({ results, calls = [] }: ToolItem, metaKey: string): readonly JsonObject[] {
+  const words = results.flatMap((result, i) => {
+    const text = wordsBeside(calls[i], result, metaKey);
+    return text === '' ? [] : [{ type: 'input_text', text: `The tool '${result.name}' says: ${text}` }];
+  });
+  return [
+    ...results.map((result, i) => toResult(result, calls[i], metaKey)),
+    ...(words.length > 0 ? [{ role: 'user', content: words }] : []),
+  ];
 }
 
 function toResult(result: ToolResultBlock, call: ToolUseBlock | undefined, metaKey: string): JsonObject {
   const own = wireClientOutput(call, result, metaKey);
-  return (
-    own ?? { type: 'function_call_output', call_id: fitId(result.id, CALL_ID), output: toOutput(result) }
-  );
+  if (own !== undefined) return own;
+  const { caller } = callFields(call, metaKey);
+  const by = caller && { caller };
+  return {
+    type: 'function_call_output',
+    call_id: fitId(result.id, CALL_ID),
+    output: toOutput(result),
+    ...by,
+  };
+}
+
+/** Fields of a function call to send back: the calling program, and the namespace of the tool. */
+function callFields(
+  call: ToolUseBlock | undefined,
+  metaKey: string,
+): { readonly caller?: JsonObject; readonly namespace?: string } {
+  const meta = objectOf(call?.providerMeta?.[metaKey]);
+  const caller = objectOf(meta['caller']);
+  const isCaller = caller['type'] === 'program' && typeof caller['caller_id'] === 'string';
+  const { namespace } = meta;
+  return {
+    ...(isCaller && { caller: { type: 'program', caller_id: caller['caller_id'] ?? '' } }),
+    ...(typeof namespace === 'string' && namespace !== '' && { namespace }),
+  };
 }
 
 /**
  * Keeps the order of the model's output: a reasoning item belongs to the next item, and is rejected alone.
  */
 function toAssistant({ content }: AssistantItem, rules: InputRules): readonly JsonObject[] {
-  const items = content.flatMap((block) => toOutputItem(block, rules));
+  const all = content.flatMap((block) => toOutputItem(block, rules));
+  const items = all.flatMap((item, i) => withoutRepetition(item, all.slice(0, i)));
   const whole = items.slice(0, items.findLastIndex((item) => item['type'] !== 'reasoning') + 1);
   return rules.store ? whole.map(withPairedId) : whole;
+}
+
+/** Leaves out an item that comes twice, which the API refuses; a call of the program's stays, without its item's id. */
+function withoutRepetition(item: JsonObject, before: readonly JsonObject[]): readonly JsonObject[] {
+  const { id, ...rest } = item;
+  if (id === undefined || !before.some((one) => one['id'] === id)) return [item];
+  return isClientCall(item) ? [rest] : [];
 }
 
 /**
@@ -104,7 +150,10 @@ function toOutputItem(
       const own = wireClientCall(block, metaKey);
       if (own !== undefined) return [own];
       const call = { call_id: fitId(block.id, CALL_ID), name: block.name };
-      return [{ type: 'function_call', ...ownId, ...call, arguments: JSON.stringify(block.input) }];
+      const fields = callFields(block, metaKey);
+      return [
+        { type: 'function_call', ...ownId, ...call, arguments: JSON.stringify(block.input), ...fields },
+      ];
     }
     default: {
       const own = wireProviderItem(block, metaKey); // the wire has no field for other media made by the model
@@ -151,7 +200,7 @@ function toPart(block: TextBlock | MediaBlock): JsonObject {
 
 /** Whether a block of an answer goes back as the vendor has made it. */
 export function isTakenByResponses(block: ContentBlock, metaKey: string): boolean {
-  if (isProviderTool(block)) return block.providerMeta?.[metaKey] !== undefined;
+  if (isProviderTool(block)) return isTakenItem(block, metaKey);
   return block.type === 'text' && wireAnnotated(block, metaKey) !== undefined;
 }
 

@@ -62,6 +62,8 @@ export const BETA_OF_BLOCK: Readonly<Record<string, string>> = {
   mcp_tool_use: MCP_BETA,
   mcp_tool_result: MCP_BETA,
   compaction: COMPACTION_BETA,
+  fallback: 'server-side-fallback-2026-07-01',
+  advisor_tool_result: 'advisor-tool-2026-03-01',
 };
 
 /**

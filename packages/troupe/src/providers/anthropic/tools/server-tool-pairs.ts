@@ -2,13 +2,7 @@ import { providerToolText } from '../../../formatter/provider-parts.ts';
 import type { AssistantItem, PromptItem } from '../../../formatter/prompt.ts';
 import { isProviderTool, type ContentBlock } from '../../../message/blocks.ts';
 import { objectOf, stringOf } from '../../../model/http/wire-values.ts';
-import {
-  ANTHROPIC_KEY,
-  callerOf,
-  isCompactionBlock,
-  referencedTools,
-  wireServerBlock,
-} from './server-tools.ts';
+import { ANTHROPIC_KEY, callerOf, referencedTools, standsAlone, wireServerBlock } from './server-tools.ts';
 
 type Block = AssistantItem['content'][number];
 
@@ -22,7 +16,7 @@ export interface ServerToolPlan {
 /**
  * Makes server tools in a history acceptable. The API refuses a server call without its result, a result without its call, a
  * call from code that is not in the history, and a found tool that is not among the tools. Such blocks become text. A call
- * without a result is accepted where Claude goes on with it: in a paused turn, and while its code waits for tool results.
+ * without a result is accepted where Claude goes on with it: in a paused turn, and when tool results follow.
  */
 export function planServerTools(
   items: readonly PromptItem[],
@@ -44,7 +38,7 @@ export function planServerTools(
   }
   const isKept = (block: ContentBlock): boolean => {
     if (!isProviderTool(block)) return true;
-    if (isCompactionBlock(block)) return true;
+    if (standsAlone(block)) return true;
     const raw = wireServerBlock(block);
     if (raw === undefined || !kept.has(block.id)) return false;
     return referencedTools(raw).every((name) => toolNames.has(name));
@@ -55,7 +49,7 @@ export function planServerTools(
   const planned = items.map((item) =>
     item.role === 'assistant' && hasMarks(item) ? adapted(item, isKept, kept) : item,
   );
-  return { items: planned, hasWaitingCode: [...waiting].some((id) => kept.has(id)) };
+  return { items: planned, hasWaitingCode: waitingCode(items).some((id) => kept.has(id)) };
 }
 
 /** Whether a message is the last of a turn that Claude wants to continue. */
@@ -76,17 +70,29 @@ export function lastContainer(items: readonly PromptItem[]): { id: string; expir
   return undefined;
 }
 
-/** Ids of server calls without a result with which Claude goes on now. */
-function waitingCalls(items: readonly PromptItem[]): ReadonlySet<string> {
+/** The answer with which Claude goes on now: one whose tool results are sent, or a paused one. */
+function openAnswer(items: readonly PromptItem[]): AssistantItem | undefined {
   const last = items.at(-1);
   const answer = last?.role === 'tool' ? items.at(-2) : isPaused(last) ? last : undefined;
-  if (answer?.role !== 'assistant') return new Set();
-  return new Set(
-    answer.content.flatMap((block) => {
-      if (block.type === 'tool_use') return [callerOf(block)];
-      return isPaused(answer) && block.type === 'provider_tool_use' ? [block.id, callerOf(block)] : [];
-    }),
+  return answer?.role === 'assistant' ? answer : undefined;
+}
+
+/**
+ * Ids of server calls without a result with which Claude goes on now. Beside tool calls of the program, a server call is run
+ * only when their results are there.
+ */
+function waitingCalls(items: readonly PromptItem[]): ReadonlySet<string> {
+  const answer = openAnswer(items);
+  const own = answer?.content.flatMap((block) =>
+    block.type === 'provider_tool_use' ? [block.id, callerOf(block)] : [],
   );
+  return new Set([...(own ?? []), ...waitingCode(items)]);
+}
+
+/** Ids of server calls whose code waits for tool results, in its container. */
+function waitingCode(items: readonly PromptItem[]): readonly string[] {
+  const calls = openAnswer(items)?.content.filter((block) => block.type === 'tool_use') ?? [];
+  return calls.map(callerOf).filter((id) => id !== '');
 }
 
 const marks = new WeakMap<AssistantItem, boolean>();

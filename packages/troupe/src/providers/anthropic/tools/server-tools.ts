@@ -47,6 +47,27 @@ export function toCompaction(raw: JsonObject): ProviderToolResultBlock {
   return { ...toServerResult(block, COMPACTION), id: COMPACTION };
 }
 
+/** Block of the wire that says where another model has gone on with the answer. */
+const FALLBACK = 'fallback';
+
+/** The block for a part of the answer of which only Anthropic knows the meaning, so that nothing of an answer is lost. */
+export function toOpaque(raw: JsonObject, index: number): ProviderToolResultBlock {
+  const type = stringOf(raw['type']) || 'block';
+  return {
+    type: 'provider_tool_result',
+    id: `${type}_${index}`,
+    name: type,
+    output: type === FALLBACK ? modelsOf(raw) : JSON.stringify(raw),
+    status: 'ok',
+    executedBy: ANTHROPIC_KEY,
+    providerMeta: { [ANTHROPIC_KEY]: { block: raw } },
+  };
+}
+
+function modelsOf({ from, to }: JsonObject): string {
+  return `from ${stringOf(objectOf(from)['model'])} to ${stringOf(objectOf(to)['model'])}`;
+}
+
 /** The block of the wire behind a call or a result of a server tool; undefined if Anthropic did not make it. */
 export function wireServerBlock(block: ContentBlock): JsonObject | undefined {
   if (block.type !== 'provider_tool_use' && block.type !== 'provider_tool_result') return undefined;
@@ -56,11 +77,20 @@ export function wireServerBlock(block: ContentBlock): JsonObject | undefined {
   if (block.type === 'provider_tool_use')
     return isServerCall(type) ? { ...raw, id: block.id, name: block.name, input: block.input } : undefined;
   if (type === COMPACTION) return isCompaction(raw) ? raw : undefined;
+  if (type === FALLBACK)
+    return isFallback(raw) ? { type, from: raw['from'] ?? {}, to: raw['to'] ?? {} } : undefined;
   return isServerResult(type) && raw['tool_use_id'] === block.id ? raw : undefined;
 }
 
-export function isCompactionBlock(block: ProviderToolBlock): boolean {
-  return block.type === 'provider_tool_result' && wireServerBlock(block)?.['type'] === COMPACTION;
+/** Whether a block stands alone: a summary, or the place from which another model has answered. */
+export function standsAlone(block: ProviderToolBlock): boolean {
+  if (block.type !== 'provider_tool_result') return false;
+  const type = wireServerBlock(block)?.['type'];
+  return type === COMPACTION || type === FALLBACK;
+}
+
+function isFallback({ from, to }: JsonObject): boolean {
+  return [from, to].every((one) => isJsonObject(one) && typeof one['model'] === 'string');
 }
 
 function isCompaction({ content }: JsonObject): boolean {

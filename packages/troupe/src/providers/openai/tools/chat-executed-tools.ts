@@ -10,6 +10,13 @@ interface ExecutedTool {
   hasResult: boolean;
 }
 
+/** Fields of a tool with results besides its output. */
+const RESULTS = ['code_results', 'browser_results'];
+
+function isFilled(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length > 0;
+}
+
 /** Reads the tools run by a vendor such as Groq: arguments come first, output later. */
 export class ExecutedTools {
   readonly #vendorName: string;
@@ -41,12 +48,17 @@ export class ExecutedTools {
   }
 
   *#result(tool: ExecutedTool): Generator<ModelDelta, void, void> {
-    const output = stringOf(tool.told['output']);
-    if (tool.hasResult || output === '') return;
-    tool.hasResult = true;
     const { id, name, told } = tool;
     const found = objectsOf(objectOf(told['search_results'])['results']);
-    const providerMeta = { [this.#vendorName]: found.length > 0 ? { search_results: found } : {} };
+    const kept = {
+      ...(found.length > 0 && { search_results: found }),
+      ...Object.fromEntries(RESULTS.flatMap((key) => (isFilled(told[key]) ? [[key, told[key]]] : []))),
+    };
+    const said = Object.values(kept).map((value) => JSON.stringify(value));
+    const output = stringOf(told['output']) || said.join('\n');
+    if (tool.hasResult || output === '') return;
+    tool.hasResult = true;
+    const providerMeta = { [this.#vendorName]: kept };
     const result = { type: 'provider_tool_result', id, name, output, status: 'ok' } as const;
     yield { type: 'block', block: { ...result, executedBy: this.#vendorName, providerMeta } };
   }

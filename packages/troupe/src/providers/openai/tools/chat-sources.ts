@@ -1,6 +1,6 @@
 import type { Citation } from '../../../message/citation.ts';
 import type { ModelDelta } from '../../../message/model-delta.ts';
-import { objectsOf, stringOf } from '../../../model/http/wire-values.ts';
+import { objectOf, objectsOf, stringOf } from '../../../model/http/wire-values.ts';
 import type { JsonObject, JsonValue } from '../../../util/json.ts';
 import { toCitation } from './responses-annotations.ts';
 
@@ -13,8 +13,12 @@ const CHUNK_FIELDS = [
   'service_tier',
   'system_fingerprint',
   'prompt_filter_results',
+  'provider',
 ];
-const CHOICE_FIELDS = ['content_filter_results', 'stop_reason'];
+const CHOICE_FIELDS = ['content_filter_results', 'stop_reason', 'native_finish_reason'];
+
+/** Fields of a count that are read as tokens. The others, such as costs and numbers of searches, are kept. */
+const COUNTED = /^(?:prompt|completion|total|reasoning|cached|num_cached)_tokens|^prompt_cache_|_time$/;
 
 /**
  * Collects the sources of an answer, which vendors give as annotations of the text or as a list beside it, and what else an
@@ -32,6 +36,19 @@ export class ChatSources {
 
   readChunk(chunk: JsonObject): void {
     this.#keep(chunk, CHUNK_FIELDS);
+    this.#keep(objectOf(chunk['x_groq']), ['usage_breakdown']);
+    const counts = Object.entries(objectOf(chunk['usage'])).filter(
+      ([key, value]) => !COUNTED.test(key) && value !== null,
+    );
+    if (counts.length > 0) this.#said = { ...this.#said, usage: Object.fromEntries(counts) };
+  }
+
+  /** Keeps what is in a delta, but has no place in a message. */
+  readUnknown(holder: JsonObject, known: readonly string[]): void {
+    this.#keep(
+      holder,
+      Object.keys(holder).filter((key) => !known.includes(key)),
+    );
   }
 
   readChoice(choice: JsonObject): void {

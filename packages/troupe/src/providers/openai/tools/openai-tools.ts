@@ -11,6 +11,14 @@ export interface OpenAITool {
   readonly runBy?: string;
 }
 
+/** Uses that the model may make of a function. */
+export interface OpenAIToolUse {
+  /** Whether the model learns of the function only by a tool search. @default false */
+  readonly deferLoading?: boolean | undefined;
+  /** Whether the model calls the function directly, from a program, or both. @default directly */
+  readonly callers?: 'direct' | 'program' | 'both' | undefined;
+}
+
 export interface OpenAIWebSearchOptions {
   readonly allowedDomains?: readonly string[] | undefined;
   readonly searchContextSize?: 'low' | 'medium' | 'high' | undefined;
@@ -40,6 +48,12 @@ export interface OpenAIImageOptions {
   readonly outputFormat?: 'png' | 'jpeg' | 'webp' | undefined;
 }
 
+export interface OpenAIComputerDisplay {
+  readonly width: number;
+  readonly height: number;
+  readonly environment: 'browser' | 'mac' | 'windows' | 'ubuntu' | 'linux';
+}
+
 export interface OpenAIMcpOptions {
   /** Name of the server in calls and approvals. */
   readonly label: string;
@@ -59,7 +73,7 @@ export interface OpenAIMcpOptions {
 
 /**
  * Tools of OpenAI's Responses API, for the option `providerTools`. The first five run at OpenAI. `shell`, `localShell`,
- * `applyPatch` and `custom` are run by the tool of the same name in the agent's toolkit.
+ * `applyPatch`, `computer` and `custom` are run by the tool of the same name in the agent's toolkit.
  * Folder `providers/openai/tools`: start here.
  *
  * @example
@@ -148,6 +162,38 @@ export const openaiTools = {
     return { tool: { type: 'apply_patch' }, runBy: 'apply_patch' };
   },
 
+  /**
+   * A computer that the program's tool named `computer` uses: it gets `actions`, and returns a screenshot as an image.
+   * With a size of the display, the tool of the model `computer-use-preview`, which needs `truncation: 'auto'` in
+   * `generation.extra`.
+   */
+  computer(display?: OpenAIComputerDisplay): OpenAITool {
+    const tool =
+      display === undefined
+        ? { type: 'computer' }
+        : {
+            type: 'computer_use_preview',
+            display_width: display.width,
+            display_height: display.height,
+            environment: display.environment,
+          };
+    return { tool, runBy: 'computer' };
+  },
+
+  /** Lets the model call functions from a program that it writes and OpenAI runs. */
+  programmaticToolCalling(): OpenAITool {
+    return { tool: { type: 'programmatic_tool_calling' } };
+  },
+
+  /**
+   * Lets the model search tools with `defer_loading`. With parameters, the program's tool named `tool_search` searches, and
+   * returns the definitions of the tools found, as JSON.
+   */
+  toolSearch(own?: { readonly description: string; readonly parameters: JsonObject }): OpenAITool {
+    if (own === undefined) return { tool: { type: 'tool_search' } };
+    return { tool: { type: 'tool_search', execution: 'client', ...own }, runBy: 'tool_search' };
+  },
+
   /** A tool whose input is a text, free or by a grammar. The program's tool gets it as `input`. */
   custom(
     name: string,
@@ -161,6 +207,15 @@ export const openaiTools = {
     return { tool, include };
   },
 } as const;
+
+/** Fields of a function for the uses that the model may make. */
+export function functionUseFields({ deferLoading, callers }: OpenAIToolUse = {}): JsonObject {
+  const allowed = { direct: ['direct'], program: ['programmatic'], both: ['direct', 'programmatic'] };
+  return given({
+    defer_loading: deferLoading || undefined,
+    allowed_callers: callers === undefined ? undefined : allowed[callers],
+  });
+}
 
 /** Secrets in the definitions of tools. */
 export function toolSecrets(tools: readonly OpenAITool[]): readonly string[] {

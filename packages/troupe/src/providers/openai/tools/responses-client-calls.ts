@@ -1,6 +1,6 @@
 import type { ToolResultBlock, ToolUseBlock } from '../../../message/blocks.ts';
 import { plainOutput } from '../../../formatter/tool-output.ts';
-import { numberOf, objectOf, stringOf } from '../../../model/http/wire-values.ts';
+import { numberOf, objectOf, objectsOf, stringOf } from '../../../model/http/wire-values.ts';
 import { isJsonObject, readJson, type JsonObject } from '../../../util/json.ts';
 
 /** Name of the tool that is asked before a remote MCP server is used. */
@@ -50,6 +50,25 @@ const CLIENT_CALLS: Readonly<Record<string, ClientCall>> = {
       output: plainOutput(result),
     }),
   },
+  computer_call: {
+    tool: 'computer',
+    input: ({ action, actions, pending_safety_checks: checks }) => ({
+      actions: actions ?? (isJsonObject(action) ? [action] : []),
+      ...(objectsOf(checks).length > 0 && { pending_safety_checks: objectsOf(checks) }),
+    }),
+    output: computerOutput,
+  },
+  tool_search_call: {
+    tool: 'tool_search',
+    input: ({ arguments: goal }) => objectOf(goal),
+    output: (_, id, result) => ({
+      type: 'tool_search_output',
+      call_id: id,
+      execution: 'client',
+      status: 'completed',
+      tools: result.status === 'ok' ? foundTools(result) : [],
+    }),
+  },
   mcp_approval_request: {
     tool: MCP_APPROVAL_TOOL,
     idField: 'id',
@@ -66,10 +85,11 @@ const CLIENT_CALLS: Readonly<Record<string, ClientCall>> = {
   },
 };
 
-/** Whether an item is a call that the program runs, other than of a function. Shells in a container run at OpenAI. */
+/** Whether an item is a call that the program runs, other than of a function. Shells in a container run at OpenAI, as most tool searches do. */
 export function isClientCall(item: JsonObject): boolean {
   const type = stringOf(item['type']);
   if (!Object.hasOwn(CLIENT_CALLS, type)) return false;
+  if (type === 'tool_search_call') return item['execution'] === 'client';
   return type !== 'shell_call' || !stringOf(objectOf(item['environment'])['type']).startsWith('container');
 }
 
@@ -98,6 +118,53 @@ export function wireClientOutput(
   const item = call && wireClientCall(call, metaKey);
   if (item === undefined) return undefined;
   return CLIENT_CALLS[stringOf(item['type'])]?.output(item, result.id, result);
+}
+
+/** A screenshot with nothing on it, for a tool that has none: the API takes nothing else. */
+const NO_SCREENSHOT =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+/** The screenshot that the program's tool returned. Safety checks count as seen if the tool has run: they are in its input. */
+function computerOutput(
+  { pending_safety_checks: checks }: JsonObject,
+  id: string,
+  result: ToolResultBlock,
+): JsonObject {
+  const seen = result.status === 'ok' ? objectsOf(checks) : [];
+  return {
+    type: 'computer_call_output',
+    call_id: id,
+    output: { type: 'computer_screenshot', image_url: screenshotOf(result) ?? NO_SCREENSHOT },
+    ...(seen.length > 0 && { acknowledged_safety_checks: seen }),
+  };
+}
+
+function screenshotOf({ output }: ToolResultBlock): string | undefined {
+  const image = typeof output === 'string' ? undefined : output.findLast(({ type }) => type === 'image');
+  if (image?.type !== 'image') return undefined;
+  const { source } = image;
+  return source.type === 'url' ? source.url : `data:${source.mediaType};base64,${source.data}`;
+}
+
+/** The words of a result that the item of the result has no place for; empty if there are none. */
+export function wordsBeside(
+  call: ToolUseBlock | undefined,
+  result: ToolResultBlock,
+  metaKey: string,
+): string {
+  const item = call && wireClientCall(call, metaKey);
+  if (item?.['type'] !== 'computer_call' && item?.['type'] !== 'tool_search_call') return '';
+  if (item['type'] === 'tool_search_call') return result.status === 'ok' ? '' : plainOutput(result);
+  const { output } = result;
+  const texts =
+    typeof output === 'string' ? [output] : output.map((one) => (one.type === 'text' ? one.text : ''));
+  return texts.filter((text) => /\S/.test(text)).join('\n');
+}
+
+/** The definitions of tools that a search of the program has found: its output is their JSON. */
+function foundTools(result: ToolResultBlock): readonly JsonObject[] {
+  const found = readJson(plainOutput(result));
+  return objectsOf(isJsonObject(found) ? found['tools'] : found);
 }
 
 function shellOutput({ action }: JsonObject, id: string, result: ToolResultBlock): JsonObject {

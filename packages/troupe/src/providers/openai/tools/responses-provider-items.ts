@@ -4,10 +4,26 @@ import { isJsonObject, readJson, type JsonObject, type JsonValue } from '../../.
 
 /** Types of items run by the vendor, which go back unchanged. */
 const PROVIDER_ITEM =
-  /^(?:(?:web|file|x|tool)_search_call|tool_search_output|code_interpreter_call|image_generation_call|mcp_call|mcp_list_tools|shell_call|shell_call_output|compaction)$/;
+  /^(?:(?:web|file|x|tool)_search_call|tool_search_output|code_interpreter_call|image_generation_call|mcp_call|mcp_list_tools|shell_call|shell_call_output|program|program_output|compaction)$/;
 
+/** Types of items that are no tools of the vendor. */
+const OTHER_ITEM = /^(?:|message|reasoning|function_call)$/;
+
+/** Whether an item was run by the vendor. An item of an unknown type is one too, so that nothing of an answer is lost. */
 export function isProviderItem({ type }: JsonObject): boolean {
+  return !OTHER_ITEM.test(stringOf(type));
+}
+
+/** Whether the vendor takes an item back. Nobody can say that of an unknown one, which becomes text. */
+function isTakenBack({ type }: JsonObject): boolean {
   return PROVIDER_ITEM.test(stringOf(type));
+}
+
+/** Whether a block says what an item says that the vendor takes back, which stands with the call. */
+export function isTakenItem({ providerMeta }: ContentBlock, metaKey: string): boolean {
+  const meta = providerMeta?.[metaKey];
+  if (!isJsonObject(meta)) return false;
+  return isJsonObject(meta['item']) ? isTakenBack(meta['item']) : meta['isUnknown'] !== true;
 }
 
 /** Id of an item for its blocks. */
@@ -24,25 +40,27 @@ export function providerToolName(item: JsonObject): string {
 export function providerToolInput(item: JsonObject): JsonObject {
   switch (stringOf(item['type'])) {
     case 'code_interpreter_call':
-      return { code: stringOf(item['code']) };
+    case 'program':
+      return typeof item['code'] === 'string' ? { code: item['code'] } : argumentsOf(item);
     case 'file_search_call':
-      return { queries: item['queries'] ?? [] };
+      return Array.isArray(item['queries']) ? { queries: item['queries'] } : argumentsOf(item);
     case 'image_generation_call':
       return given({ prompt: item['revised_prompt'], action: item['action'] });
     case 'mcp_list_tools':
       return { server: stringOf(item['server_label']) };
-    case 'mcp_call':
-    case 'tool_search_call': {
-      const args = isJsonObject(item['arguments'])
-        ? item['arguments']
-        : readJson(stringOf(item['arguments']));
-      return isJsonObject(args) ? args : {};
-    }
     default: {
-      const { sources: _, ...action } = objectOf(item['action']); // sources are the result
+      if (!isJsonObject(item['action'])) return argumentsOf(item); // tools of xAI and MCP have arguments
+      const { sources: _, ...action } = item['action']; // sources are the result
       return action;
     }
   }
+}
+
+/** Arguments of an item, as an object or as JSON. */
+function argumentsOf({ arguments: given }: JsonObject): JsonObject {
+  const args = isJsonObject(given) ? given : readJson(stringOf(given));
+  if (isJsonObject(args)) return args;
+  return stringOf(given) === '' ? {} : { arguments: stringOf(given) };
 }
 
 /** The block with the result of an item, for people. The item itself stands with the call. */
@@ -61,7 +79,7 @@ export function providerToolResult(
     output: isFailed ? textOf(error) || 'failed' : readable(item) || stringOf(item['status']) || 'completed',
     status: isFailed ? 'error' : 'ok',
     executedBy,
-    providerMeta: { [metaKey]: {} },
+    providerMeta: { [metaKey]: isTakenBack(item) ? {} : { isUnknown: true } },
   };
 }
 
@@ -76,12 +94,16 @@ function readable(item: JsonObject): string {
       return lines(item['outputs'], ({ logs, url }) => stringOf(logs) || stringOf(url));
     case 'mcp_list_tools':
       return lines(item['tools'], ({ name }) => stringOf(name));
+    case 'tool_search_output':
+      return lines(item['tools'], ({ name }) => stringOf(name));
     case 'shell_call_output':
       return lines(item['output'], ({ stdout, stderr }) =>
         [stringOf(stdout), stringOf(stderr)].join('\n').trim(),
       );
+    case 'program_output':
+      return textOf(item['result']);
     default:
-      return textOf(item['output']);
+      return isTakenBack(item) ? textOf(item['output']) : JSON.stringify(item);
   }
 }
 
@@ -102,7 +124,7 @@ export function generatedImage(item: JsonObject, metaKey: string): ImageBlock | 
 export function wireProviderItem(block: ContentBlock, metaKey: string): JsonObject | undefined {
   const item = objectOf(objectOf(block.providerMeta?.[metaKey])['item']);
   const { id } = item;
-  if (!isProviderItem(item) || typeof id !== 'string' || id.trim() === '') return undefined;
+  if (!isTakenBack(item) || typeof id !== 'string' || id.trim() === '') return undefined;
   if (block.type === 'provider_tool_use') return item['type'] === 'image_generation_call' ? undefined : item;
   const isImage = block.type === 'image' && item['type'] === 'image_generation_call';
   return isImage && block.source.type === 'base64' ? { ...item, result: block.source.data } : undefined;
