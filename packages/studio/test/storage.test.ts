@@ -105,7 +105,7 @@ test('a run is cut while it grows, whatever the size of its batches', () => {
   expect([hub.run('long')?.lastSeq, kept >= 90 && kept <= 107]).toEqual([350, true]);
 });
 
-test('what was read at removed entries is removed with them', () => {
+test('snapshots of removed entries are removed with them', () => {
   const { hub } = hubAt(0);
   hub.openRun({ id: 'long', project: 'p', name: 'x', source: 'program' });
   for (let n = 1; n <= 20; n++) {

@@ -25,7 +25,7 @@ export interface HubListener {
   onRun(run: StudioRun): void;
   onRunsDeleted(ids: readonly string[]): void;
   onWaiting(): void;
-  /** After each change, also of what no entry tells, such as spans. */
+  /** Called after each stored change, spans included. */
   onStored?(): void;
 }
 

@@ -16,7 +16,7 @@ const TARGET = 0.8;
 const GROWTH = 0.02;
 const BATCH = 50;
 const SPAN_BATCH = 1000;
-/** Entries that a run keeps, however large they are. */
+/** Minimum number of entries of a run, of any size. */
 const LEAST_ENTRIES = 100;
 
 /** Holds the database within its limits: while runs write, and from time to time. */

@@ -296,7 +296,7 @@ export class StudioStore {
       .toReversed();
   }
 
-  /** Removes entries, and what was read or kept at them. */
+  /** Removes entries with their snapshots and turns. */
   deleteEntriesUpTo(runId: string, seq: number): void {
     for (const table of ['entries', 'insides', 'turns'])
       this.#run(`DELETE FROM ${table} WHERE run_id = ? AND seq <= ?`, runId, seq);

@@ -7,11 +7,11 @@ import { listenToSocketIo } from './socket-io-client.ts';
 import { waitBeforeRetry } from './studio-link.ts';
 
 /** An answer of a person: blocks of AgentScope, and data. */
-export type AgentScopeAnswer = readonly [blocks: unknown, structured: unknown];
+export type AgentScopeReply = readonly [blocks: unknown, structured: unknown];
 
 interface OpenQuestion {
   readonly input: JsonObject;
-  readonly answer: (answer: AgentScopeAnswer) => void;
+  readonly answer: (answer: AgentScopeReply) => void;
 }
 
 /**
@@ -52,8 +52,8 @@ export class AgentScopeAnswers {
   }
 
   /** Asks a question until it is answered. Rejects with the reason of the signal when the question is withdrawn. */
-  ask(requestId: string, input: JsonObject, signal: AbortSignal): Promise<AgentScopeAnswer> {
-    return new Promise<AgentScopeAnswer>((resolve, reject) => {
+  ask(requestId: string, input: JsonObject, signal: AbortSignal): Promise<AgentScopeReply> {
+    return new Promise<AgentScopeReply>((resolve, reject) => {
       signal.throwIfAborted();
       let stopWatching = (): void => {};
       const end = (settle: () => void): void => {

@@ -1,4 +1,5 @@
 import type { RunConfig } from '../config/run-config.ts';
+import { localTimestamp } from '../util/clock.ts';
 import type { JsonObject } from '../util/json.ts';
 import { readAnswer } from '../util/net/background-http.ts';
 import { programFacts, requestInBackground } from '#background-http';
@@ -60,7 +61,5 @@ export class AgentScopeApi {
 
 /** A time as AgentScope writes it, in the zone of this machine: `2026-01-31 09:30:00.000`. */
 export function agentScopeTime(iso: string): string {
-  const time = new Date(iso);
-  const local = new Date(time.getTime() - time.getTimezoneOffset() * 60_000);
-  return local.toISOString().replace('T', ' ').replace('Z', '');
+  return localTimestamp(iso).replace('T', ' ');
 }

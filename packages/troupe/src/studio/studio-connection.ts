@@ -44,7 +44,7 @@ export class StudioConnection {
   #agentScope: AgentScopeLink | undefined;
   /** Input of a Studio of this process, which sees all agents without this connection. */
   #local: UserInputBase | undefined;
-  /** Resolves when it is known who answers at the address. */
+  /** Resolves with the first answer from the address, which names the kind of server there. */
   readonly #greeted = Promise.withResolvers<void>();
 
   /** @throws TroupeError if the address is not one of HTTP */

@@ -7,10 +7,9 @@ import { checkNumber, MAX_TIMER_MS } from '../util/check-number.ts';
 import { startTimer } from '../util/clock.ts';
 import { newId } from '../util/ids.ts';
 import { copyJson, copyJsonObject, type JsonObject } from '../util/json.ts';
-import { redactedMessage } from '../util/redaction/redacted-text.ts';
 import { toJsonSchema, validateWith } from '../util/schema.ts';
 import { holdProgram } from '#background-http';
-import { AgentScopeAnswers, type AgentScopeAnswer } from './agentscope-answers.ts';
+import { AgentScopeAnswers, type AgentScopeReply } from './agentscope-answers.ts';
 import { AgentScopeApi } from './agentscope-api.ts';
 import { fromAgentScopeBlocks } from './agentscope-blocks.ts';
 
@@ -84,7 +83,7 @@ export class StudioUserInput extends UserInputBase {
   }
 
   /** One question, until it is answered. Connects again as often as needed. */
-  #askOnce(request: UserInputRequest, signal: AbortSignal): Promise<AgentScopeAnswer> {
+  #askOnce(request: UserInputRequest, signal: AbortSignal): Promise<AgentScopeReply> {
     const config = getRunConfig();
     const runId = this.#runId ?? config.runId;
     const requestId = newId();

@@ -48,6 +48,12 @@ export function timestamp(): string {
   return latest.text;
 }
 
+/** A time in the zone of this machine, without the zone: `2026-01-31T09:30:00.000`. */
+export function localTimestamp(iso: string): string {
+  const time = new Date(iso);
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().replace('Z', '');
+}
+
 /** @param isBackground whether the program may end before the timer */
 export function startTimer(ms: number, callback: () => void, isBackground = false): () => void {
   return clock.startTimer(ms, callback, isBackground);
