@@ -44,7 +44,7 @@ test.each(USERS)(
 );
 
 test.each(USERS)(
-  'the one line of a batch that has an effect without limits is found, as %o',
+  'halving a batch finds its line with an effect without limits, as %o',
   { timeout: 120_000 },
   async (user) => {
     const [own = assert.fail('no listeners')] = listeners;

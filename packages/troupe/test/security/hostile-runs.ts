@@ -131,7 +131,7 @@ export async function guiltyLines(
   return batch;
 }
 
-/** A place with canaries, the lines that are aimed at it, and the tool that runs them. */
+/** Place with canaries, lines aimed at the canaries, and a shell tool. */
 export class HostilePlace {
   readonly lines: readonly string[];
   refused = 0;
@@ -258,8 +258,8 @@ function verdictText({ behavior, confinement }: ToolVerdict): string {
 }
 
 /**
- * One script that runs all lines, each in a shell of its own. Lines that sleep are not ended: they are there when the script
- * ends, and must not be there afterwards.
+ * Script that runs all lines, each in a new shell. Sleeping lines are not ended: their processes still run when the script
+ * ends, and must end with the sandbox.
  */
 function together(lines: readonly string[]): string {
   const sleeping = lines.filter((line) => line.includes('sleep'));
