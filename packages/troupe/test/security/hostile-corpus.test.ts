@@ -6,8 +6,15 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { PERMISSION_MODES } from '../../src/permission/permission-table.ts';
 import { sampleOf } from '../fair-sample.ts';
 import { SECRET, type Listeners } from './canary-place.ts';
-import { HARMLESS, hostileLines } from './hostile-lines.ts';
-import { CORPUS_LINES, noticedEffects, runHostileLines, startListeners } from './hostile-runs.ts';
+import { HARMLESS, hostileLines, type Targets } from './hostile-lines.ts';
+import {
+  CORPUS_LINES,
+  guiltyLines,
+  HostilePlace,
+  noticedEffects,
+  runHostileLines,
+  startListeners,
+} from './hostile-runs.ts';
 
 const count = sampleOf('hostile command lines (in each mode)', CORPUS_LINES, 25);
 const isRoot = process.getuid?.() === 0;
@@ -33,6 +40,28 @@ test.each(USERS)(
   { timeout: 120_000 },
   async (user) => {
     expect(await noticedEffects(user, listeners[0] ?? assert.fail('no listeners'))).toEqual([]);
+  },
+);
+
+test.each(USERS)(
+  'halving a batch finds its line with an effect without limits, as %o',
+  { timeout: 120_000 },
+  async (user) => {
+    const [own = assert.fail('no listeners')] = listeners;
+    for (const guilty of [1, 7, 24]) {
+      const lines = ({ out }: Targets): readonly string[] =>
+        Array.from({ length: 25 }, (_, i) => (i === guilty ? `touch ${out}/pwned` : `ls src; echo ${i}`));
+      const makePlace = (): Promise<HostilePlace> => HostilePlace.make('free', own, lines, user);
+      const place = await makePlace();
+      const all = place.lines.map((_, i) => i);
+      try {
+        expect(await place.effectOf(all.filter((i) => i !== guilty))).toBeUndefined();
+        expect(await place.effectOf(all)).toBe('files outside');
+      } finally {
+        place.remove();
+      }
+      expect(await guiltyLines(makePlace, all)).toEqual([guilty]);
+    }
   },
 );
 
