@@ -1,0 +1,187 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+
+import { getRequestListener } from '@hono/node-server';
+import { getLogger } from 'troupe';
+
+import type { Authenticate } from './auth/authenticate.ts';
+import { EventLog } from './events/event-log.ts';
+import { apiRoutes } from './http/api-routes.ts';
+import { agUiRoutes } from './protocols/ag-ui-routes.ts';
+import { aiSdkRoutes } from './protocols/ai-sdk-routes.ts';
+import { openAiRoutes } from './protocols/openai-routes.ts';
+import { responsesRoutes } from './protocols/responses-routes.ts';
+import { ServiceMetrics } from './http/metrics.ts';
+import { makeApp } from './http/service-app.ts';
+import { UserLimiter, type UserLimits } from './limits/user-limits.ts';
+import { RunRequests } from './runs/run-requests.ts';
+import { RunScheduler, type SchedulerOptions } from './runs/run-scheduler.ts';
+import { AgentTable, type ServedAgents } from './runs/served-agent.ts';
+import { scheduleRoutes } from './schedules/schedule-routes.ts';
+import { Schedules } from './schedules/schedules.ts';
+import { ServiceStore, sqliteStorage, type ServiceStorage } from './store/service-store.ts';
+
+export interface ServiceOptions extends SchedulerOptions {
+  /** Functions that make the agents, by name. Each is called for each attempt at a run. */
+  readonly agents: ServedAgents;
+  /** Where sessions, runs and events are kept: the path of a SQLite file, or a storage. @default in memory, lost at the end */
+  readonly store?: string | ServiceStorage | undefined;
+  /** Names the caller of a request. @default nobody is asked, and only this machine is answered */
+  readonly auth?: Authenticate | undefined;
+  readonly limits?: UserLimits | undefined;
+  /** @default 1 MiB */
+  readonly maxBodyBytes?: number | undefined;
+  /** Origins of web pages that may call the service from a browser. @default none */
+  readonly corsOrigins?: readonly string[] | undefined;
+  /** Maximum wait of `close` for running runs. Runs still running are handed over. @default 10 000 */
+  readonly shutdownMs?: number | undefined;
+  /** Days after which ended runs are deleted, with their events and journals. Sessions and their messages stay. @default never */
+  readonly keepRunsDays?: number | undefined;
+  /** Clock in milliseconds. @default `Date.now` */
+  readonly now?: (() => number) | undefined;
+}
+
+export interface ListenOptions {
+  /** @default 4488; 0 chooses a free port */
+  readonly port?: number | undefined;
+  /** Another address than a loopback one needs `auth`. @default '127.0.0.1' */
+  readonly host?: string | undefined;
+}
+
+/** A service that runs. */
+export interface Service extends AsyncDisposable {
+  /** Answers a request, in any server that speaks fetch. */
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** Listens by Node's HTTP server. @returns the address */
+  listen(options?: ListenOptions): Promise<string>;
+  /** Starts the runs of schedules that are due, and deletes old runs. The service does so each second; for programs without timers. */
+  tick(): Promise<void>;
+  /** Refuses new work, lets running runs end for `shutdownMs`, hands the rest over and closes. */
+  close(): Promise<void>;
+}
+
+const DEFAULT_PORT = 4488;
+const TICK_MS = 1000;
+const DAY_MS = 86_400_000;
+/** Maximum old runs that one tick deletes. */
+const MAX_DELETED = 200;
+const MAX_HEADER_BYTES = 16 * 1024;
+const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
+
+/**
+ * Serves agents over HTTP: sessions, runs that survive the process, and events that a client can resume.
+ *
+ * Without options it is embedded: everything in this process and in memory, for this machine only. A path as `store` makes runs durable:
+ * the next start goes on with runs that were cut off.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ * import { createService } from '@troupe/service';
+ *
+ * await using service = await createService({
+ *   agents: { assistant: () => new ReActAgent({ name: 'assistant', model: new OfflineModel() }) },
+ * });
+ * const url = await service.listen({ port: 0 });
+ * const agents = await (await fetch(`${url}/api/agents`)).json();
+ * ```
+ */
+export async function createService(options: ServiceOptions): Promise<Service> {
+  const { now = Date.now, auth, shutdownMs = 10_000 } = options;
+  const agents = new AgentTable(options.agents);
+  const storage =
+    typeof options.store === 'object' ? options.store : sqliteStorage(options.store ?? ':memory:');
+  const store = await ServiceStore.open(storage);
+  const log = new EventLog(store);
+  const limiter = new UserLimiter(options.limits ?? {}, store, now);
+  const metrics = new ServiceMetrics({
+    troupe_runs_running: () => scheduler.running,
+    troupe_event_readers: () => log.readers,
+  });
+  const scheduler: RunScheduler = new RunScheduler(
+    {
+      store,
+      log,
+      agents,
+      now,
+      onEnd: ({ status }) => metrics.countRun(status),
+    },
+    options,
+  );
+  const requests = new RunRequests(store, scheduler, agents, now);
+  const schedules = new Schedules(store, requests, now);
+  const closing = new AbortController();
+  const protocolParts = { requests, log, limiter };
+  const app = makeApp({
+    routes: [
+      ...apiRoutes({ store, log, agents, requests, limiter, closing: closing.signal }),
+      ...scheduleRoutes(schedules),
+      ...aiSdkRoutes(protocolParts),
+      ...agUiRoutes(protocolParts),
+      ...openAiRoutes(protocolParts, agents),
+      ...responsesRoutes(protocolParts),
+    ],
+    authenticate: auth,
+    limiter,
+    metrics,
+    maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
+    corsOrigins: options.corsOrigins ?? [],
+    isReady: async () =>
+      !closing.signal.aborted && (await store.database.query('SELECT 1 AS one')).length === 1,
+  });
+  await scheduler.start();
+  const tick = async (): Promise<void> => {
+    if (closing.signal.aborted) return;
+    await schedules.tick();
+    if (options.keepRunsDays !== undefined)
+      await store.runs.deleteEnded(now() - options.keepRunsDays * DAY_MS, MAX_DELETED);
+  };
+  const ticking = setInterval(() => void tick().catch(logFailure), TICK_MS);
+  ticking.unref();
+
+  const servers: Server[] = [];
+  const close = async (): Promise<void> => {
+    closing.abort();
+    clearInterval(ticking);
+    const closed = servers.map((server) => {
+      const done = once(server, 'close');
+      server.close();
+      return done;
+    });
+    await scheduler.close(shutdownMs);
+    for (const server of servers) server.closeAllConnections();
+    await Promise.all(closed);
+    metrics.close();
+    await store.close();
+  };
+  let closed: Promise<void> | undefined;
+  const closeOnce = (): Promise<void> => (closed ??= close());
+  return {
+    fetch: async (request) => app.fetch(request),
+    listen: async ({ port = DEFAULT_PORT, host = '127.0.0.1' } = {}) => {
+      if (auth === undefined && !LOOPBACK.includes(host))
+        throw new TypeError(
+          `A service on ${host} can be reached from other machines. It needs the option auth.`,
+        );
+      const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+      const server = createServer(
+        { maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 60_000, headersTimeout: 15_000, keepAlive: true },
+        (request, response) => void answer(request, response),
+      );
+      servers.push(server);
+      server.listen(port, host);
+      await once(server, 'listening');
+      const bound = server.address();
+      const name = host === '::1' ? '[::1]' : host;
+      return `http://${name}:${typeof bound === 'object' && bound !== null ? bound.port : port}`;
+    },
+    tick,
+    close: closeOnce,
+    [Symbol.asyncDispose]: closeOnce,
+  };
+}
+
+function logFailure(error: unknown): void {
+  getLogger().log('warn', `The schedules could not be looked at: ${String(error)}`);
+}

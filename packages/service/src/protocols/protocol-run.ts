@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+
+import { Msg, type JsonObject, type PendingCall, type PendingDecision } from 'troupe';
+
+import type { EventLog } from '../events/event-log.ts';
+import type { UserLimiter } from '../limits/user-limits.ts';
+import type { RunRequests } from '../runs/run-requests.ts';
+import { ServiceFailure } from '../service-failure.ts';
+import type { RunRecord } from '../store/run-record.ts';
+
+export interface ProtocolParts {
+  readonly requests: RunRequests;
+  readonly log: EventLog;
+  readonly limiter: UserLimiter;
+}
+
+/** A request of another protocol, as a run. */
+export interface ProtocolRequest {
+  readonly user: string;
+  readonly agent: string;
+  /** Id of the conversation, as the client chose it. */
+  readonly conversation: string;
+  readonly msgs: readonly JsonObject[];
+  /** Makes decisions of the pending tool calls of the session; undefined or none: the messages are new input. */
+  readonly decide?: (pending: readonly PendingCall[]) => readonly PendingDecision[];
+  readonly key?: string | undefined;
+}
+
+/**
+ * Starts the run of a request: in the session of its conversation, which is made when it is new. Decisions count only for tool calls
+ * that are pending in the session: the history that a client sends is a claim. Folder `protocols`: start here.
+ */
+export async function startProtocolRun(parts: ProtocolParts, request: ProtocolRequest): Promise<RunRecord> {
+  const { requests, limiter } = parts;
+  const { user, agent, msgs, key } = request;
+  await limiter.assertRun(user);
+  const session = sessionIdOf(agent, request.conversation);
+  await requests.addSession(user, { agent, id: session }).catch((error: unknown) => {
+    if (!(error instanceof ServiceFailure) || error.code !== 'session_exists') throw error;
+  });
+  const pending = request.decide === undefined ? [] : await requests.pending(user, session);
+  const decisions = request.decide?.(pending) ?? [];
+  if (decisions.length === 0 && msgs.length === 0)
+    throw new ServiceFailure(
+      'invalid_request',
+      'The request has neither a new message nor a decision about a pending tool call.',
+    );
+  const { run } = await requests.start(
+    user,
+    session,
+    decisions.length > 0 ? { msgs: [], decisions } : { msgs, closePending: true },
+    { key },
+  );
+  return run;
+}
+
+/** Text of the message of a client: a string, or the text of its parts. What is neither is left out. */
+export function textOf(content: unknown): string {
+  return typeof content === 'string' ? content : partsOf(content).map(textOfPart).join('\n');
+}
+
+/** The parts of a message of a client that are objects. */
+export function partsOf(content: unknown): readonly JsonObject[] {
+  return Array.isArray(content) ? content.filter(isObject) : [];
+}
+
+/** Text of a part; empty for a part of another type. */
+export function textOfPart({ type, text }: JsonObject): string {
+  return isTextType(type) && typeof text === 'string' ? text : '';
+}
+
+function isTextType(type: unknown): boolean {
+  return type === 'text' || type === 'input_text' || type === 'output_text';
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Id of a session for any id that a client chose. */
+export function sessionIdOf(agent: string, conversation: string): string {
+  const isPlain = /^[A-Za-z0-9][A-Za-z0-9._:@|-]{0,127}$/.test(conversation);
+  return isPlain ? conversation : createHash('sha256').update(`${agent}\0${conversation}`).digest('hex');
+}
+
+/** A user message with a text, and the id that the client gave. */
+export function userMsg(text: string, id?: string): JsonObject {
+  return Msg.user(text, id === undefined ? {} : { id }).toJSON();
+}

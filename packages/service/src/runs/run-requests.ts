@@ -1,0 +1,230 @@
+import { createHash, randomUUID } from 'node:crypto';
+
+import { Msg, type JsonObject, type MsgInit, type PendingCall } from 'troupe';
+
+import { ServiceFailure } from '../service-failure.ts';
+import type { SqlQueries } from '../store/database.ts';
+import { repeatConflicts } from '../store/repeat-conflicts.ts';
+import { isEnded, type RunRecord, type RunRequest, type SessionRecord } from '../store/run-record.ts';
+import type { ServiceStore } from '../store/service-store.ts';
+import type { RunScheduler } from './run-scheduler.ts';
+import type { AgentTable, OnBusySession } from './served-agent.ts';
+
+export interface RunRequestOptions {
+  /** The same key and the same request give the same run. */
+  readonly key?: string | undefined;
+  /** @default `onBusy` of the agent */
+  readonly onBusy?: OnBusySession | undefined;
+}
+
+/** The run of a request. `isNew` is false for a repeated request, and for one whose messages went to the running run. */
+export interface RequestedRun {
+  readonly run: RunRecord;
+  readonly isNew: boolean;
+}
+
+/** Takes requests about sessions and runs, stores them, and wakes the scheduler. Answers only for the given user. */
+export class RunRequests {
+  readonly #store: ServiceStore;
+  readonly #scheduler: RunScheduler;
+  readonly #agents: AgentTable;
+  readonly #now: () => number;
+
+  constructor(store: ServiceStore, scheduler: RunScheduler, agents: AgentTable, now: () => number) {
+    this.#store = store;
+    this.#scheduler = scheduler;
+    this.#agents = agents;
+    this.#now = now;
+  }
+
+  async addSession(
+    user: string,
+    {
+      agent,
+      id = randomUUID(),
+      title = '',
+    }: { agent: string; id?: string | undefined; title?: string | undefined },
+  ): Promise<SessionRecord> {
+    if (this.#agents.get(agent) === undefined)
+      throw new ServiceFailure(
+        'not_found',
+        `There is no agent '${agent}'. There are: ${this.#agents.names.join(', ')}.`,
+      );
+    const createdAt = this.#now();
+    if (!(await this.#store.sessions.add({ user, id, agent, title, createdAt })))
+      throw new ServiceFailure('session_exists', 'There is, or was, a session with this id.');
+    return { user, id, agent, title, createdAt, updatedAt: createdAt, activeRun: undefined, pending: [] };
+  }
+
+  async session(user: string, id: string): Promise<SessionRecord> {
+    const session = await this.#store.sessions.find(user, id);
+    if (session === undefined) throw new ServiceFailure('not_found', 'There is no such session.');
+    return session;
+  }
+
+  async run(user: string, id: string): Promise<RunRecord> {
+    const run = await this.#store.runs.find(user, id);
+    if (run === undefined) throw new ServiceFailure('not_found', 'There is no such run.');
+    return run;
+  }
+
+  /** Starts a run, or gives the run that the same key has started. */
+  async start(
+    user: string,
+    sessionId: string,
+    request: RunRequest,
+    { key, onBusy }: RunRequestOptions = {},
+  ): Promise<RequestedRun> {
+    const id = randomUUID();
+    const requestKey = key === undefined ? `run:${id}` : `key:${sessionId}:${storable(key)}`;
+    const fingerprint = fingerprintOf(sessionId, request);
+    const known = key === undefined ? undefined : await this.#store.runs.byKey(user, requestKey);
+    if (known !== undefined) return repeated(known, fingerprint);
+    await this.#assertDecisions(user, sessionId, request);
+    const store = this.#store;
+    const start = async (tx: SqlQueries): Promise<RequestedRun | { stop: string; run: RunRecord }> => {
+      const session = await store.sessions.touch(tx, user, sessionId, this.#now());
+      if (session === undefined) throw new ServiceFailure('not_found', 'There is no such session.');
+      const policy = onBusy ?? this.#agents.get(session.agent)?.onBusy ?? 'reject';
+      const active = session.activeRun;
+      if (active !== undefined && policy === 'reject')
+        throw new ServiceFailure(
+          'session_busy',
+          'The session has a run. Wait for its end, interrupt it, or choose another `onBusy`.',
+        );
+      if (active !== undefined && policy === 'steer') {
+        const run = await store.runs.find(user, active, tx);
+        if (run === undefined || request.decisions !== undefined)
+          throw new ServiceFailure('session_busy', 'The session has a run, which can not take decisions.');
+        for (const msg of request.msgs) await store.runs.addInput(tx, active, 'steer', msg);
+        return { run, isNew: false };
+      }
+      // Later than the run before it, whatever the clocks of the processes say: runs of a session keep their order.
+      const createdAt = Math.max(this.#now(), (await store.runs.newestOf(tx, user, sessionId)) + 1);
+      const run = { id, user, session: sessionId, agent: session.agent, request, fingerprint, createdAt };
+      if (!(await store.runs.add(tx, run, requestKey))) {
+        const other = await store.runs.byKey(user, requestKey, tx);
+        if (other === undefined) throw new ServiceFailure('internal', 'The run could not be stored.');
+        return repeated(other, fingerprint);
+      }
+      const added = { ...EMPTY_RUN, ...run };
+      if (active === undefined || policy !== 'interrupt') return { run: added, isNew: true };
+      await store.runs.setInterrupt(tx, user, active, []);
+      return { run: added, stop: active };
+    };
+    const started = await repeatConflicts(() => store.database.transaction(start));
+    const waiting = 'stop' in started ? started.stop : started.isNew ? undefined : started.run.id;
+    if (waiting !== undefined) await this.#scheduler.control(waiting);
+    if ('stop' in started || started.isNew) await this.#scheduler.wake();
+    return 'stop' in started ? { run: started.run, isNew: true } : started;
+  }
+
+  /** Stops a run. Its session goes on with the next. @returns false if it had ended, or was stopped before */
+  async interrupt(user: string, id: string, msgs: readonly JsonObject[] = []): Promise<boolean> {
+    await this.run(user, id);
+    const store = this.#store;
+    const isAsked = await store.database.transaction((tx) => store.runs.setInterrupt(tx, user, id, msgs));
+    if (isAsked && !(await this.#scheduler.control(id))) await this.#scheduler.wake();
+    return isAsked;
+  }
+
+  /** Hands messages to a running run. */
+  async addInput(
+    user: string,
+    id: string,
+    kind: 'steer' | 'follow_up',
+    msgs: readonly JsonObject[],
+  ): Promise<void> {
+    const run = await this.run(user, id);
+    if (isEnded(run.status))
+      throw new ServiceFailure('run_ended', 'The run has ended. Start another one with this message.');
+    const store = this.#store;
+    await store.database.transaction(async (tx) => {
+      for (const msg of msgs) await store.runs.addInput(tx, id, kind, msg);
+    });
+    await this.#scheduler.control(id);
+  }
+
+  /** Tool calls of a session that wait for decisions. */
+  async pending(user: string, sessionId: string): Promise<readonly PendingCall[]> {
+    return (await this.session(user, sessionId)).pending;
+  }
+
+  async deleteSession(user: string, id: string): Promise<void> {
+    const session = await this.session(user, id);
+    const store = this.#store;
+    if (!(await store.database.transaction((tx) => store.sessions.remove(tx, user, session.id))))
+      throw new ServiceFailure('session_busy', 'The session has a run. Interrupt it first.');
+    await store.sessionStates.delete({ user, session: id });
+  }
+
+  /** @throws ServiceFailure if a decision names no pending tool call, or pending tool calls refuse new messages */
+  async #assertDecisions(
+    user: string,
+    sessionId: string,
+    { decisions, msgs, closePending }: RunRequest,
+  ): Promise<void> {
+    const pending = await this.pending(user, sessionId);
+    const unknown = (decisions ?? []).find(({ id }) => !pending.some((call) => call.id === id));
+    if (unknown !== undefined)
+      throw new ServiceFailure('decision_refused', `No tool call is pending with the id '${unknown.id}'.`);
+    if (pending.length > 0 && msgs.length > 0 && decisions === undefined && closePending !== true)
+      throw new ServiceFailure(
+        'pending_calls',
+        'Tool calls are pending. Decide about them, or close them with `closePending`.',
+      );
+  }
+}
+
+const EMPTY_RUN = {
+  status: 'queued',
+  baseRevision: undefined,
+  attempt: 0,
+  owner: undefined,
+  startedAt: undefined,
+  endedAt: undefined,
+  outcome: undefined,
+  usage: undefined,
+  interrupt: undefined,
+  lastEvent: 0,
+  journalFormat: undefined,
+} as const;
+
+function repeated(run: RunRecord, fingerprint: string): RequestedRun {
+  if (run.fingerprint !== fingerprint)
+    throw new ServiceFailure('key_reused', 'The idempotency key belongs to another request.');
+  return { run, isNew: false };
+}
+
+/** A key as a database takes it: keys of protocols are chosen by clients, with any characters and length. */
+function storable(key: string): string {
+  return /^[\x20-\x7e]{1,256}$/.test(key) ? key : createHash('sha256').update(key).digest('hex');
+}
+
+/** Hash of a request, without ids and times of messages that the service itself gave. */
+function fingerprintOf(session: string, request: RunRequest): string {
+  const msgs = request.msgs.map(({ id: _id, timestamp: _timestamp, ...rest }) => rest);
+  return createHash('sha256')
+    .update(JSON.stringify([session, { ...request, msgs }]))
+    .digest('hex');
+}
+
+/** User messages of a request as they are stored: no caller writes messages of other roles. @throws ServiceFailure for what is no message */
+export function toMsgs(input: unknown): readonly JsonObject[] {
+  const list = input === undefined ? [] : Array.isArray(input) ? input : [input];
+  try {
+    return list.map((item: unknown) => {
+      if (typeof item === 'string') return Msg.user(item).toJSON();
+      const { content, name, id } = item as { content: MsgInit['content']; name?: string; id?: string };
+      return Msg.user(content, {
+        ...(name !== undefined && { name }),
+        ...(id !== undefined && { id }),
+      }).toJSON();
+    });
+  } catch (error) {
+    throw new ServiceFailure(
+      'invalid_request',
+      error instanceof Error ? error.message : 'That is no message.',
+    );
+  }
+}

@@ -1,0 +1,247 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+
+import { getLogger } from 'troupe';
+
+import type { NoticeKind } from '../store/store-notices.ts';
+import { FencedError } from '../store/run-table.ts';
+import type { RunRecord } from '../store/run-record.ts';
+import { RunExecution, type ExecutionParts } from './run-execution.ts';
+
+export interface SchedulerOptions {
+  /** Maximum runs of this process at the same time. 0 makes it a gateway: it answers requests, and other processes run. @default 1000 */
+  readonly maxRuns?: number | undefined;
+  /** Time without a sign of life after which the runs of another process are taken over. @default 5000 */
+  readonly takeOverMs?: number | undefined;
+}
+
+const BEAT_MS = 1000;
+const CONTROL_POLL_MS = 100;
+/** Interval with a store that sends notices: finds the messages of lost notices. */
+const SLOW_POLL_MS = 1000;
+/** Maximum runs that one look takes from a list. */
+const PAGE = 500;
+/** Maximum wait at the end for agents that do not stop. */
+const LAST_WAIT_MS = 1000;
+const MAX_LEFT_BEHIND = 10_000;
+
+/**
+ * Runs the queued runs, one for each session at a time, over all processes that share the database. A run of a process that died is
+ * taken over: at once if that process ran on this machine, otherwise after `takeOverMs` without a sign of life.
+ */
+export class RunScheduler {
+  readonly owner = randomUUID();
+  readonly #parts: ExecutionParts;
+  readonly #maxRuns: number;
+  readonly #takeOverMs: number;
+  readonly #running = new Map<string, { readonly execution: RunExecution; readonly done: Promise<void> }>();
+  readonly #timers: NodeJS.Timeout[] = [];
+  #isClosing = false;
+  #looking: Promise<void> | undefined;
+  #wantsLook = false;
+
+  constructor(parts: ExecutionParts, { maxRuns = 1000, takeOverMs = 5000 }: SchedulerOptions = {}) {
+    this.#parts = parts;
+    this.#maxRuns = maxRuns;
+    this.#takeOverMs = takeOverMs;
+  }
+
+  /** Number of runs in this process. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** Begins to run, and goes on with what an earlier process left. */
+  async start(): Promise<void> {
+    await this.#beat();
+    await this.look();
+    this.#every(BEAT_MS, async () => {
+      await this.#beat();
+      await this.look();
+    });
+    const { notices } = this.#parts.store;
+    this.#every(notices === undefined ? CONTROL_POLL_MS : SLOW_POLL_MS, () => this.#deliverRemote());
+    notices?.listen((kind, id) => this.#noticed(kind, id));
+  }
+
+  /** Has the waiting runs looked at, here and in the other processes. */
+  async wake(): Promise<void> {
+    await this.look();
+    this.#parts.store.notices?.send('work');
+  }
+
+  /** Hands new messages and interrupts to a run, wherever it runs. @returns false if it does not run here */
+  async control(runId: string): Promise<boolean> {
+    const isHere = await this.deliver(runId);
+    if (!isHere) this.#parts.store.notices?.send('control', runId);
+    return isHere;
+  }
+
+  /** Looks for runs that wait. Calls during a look share the next one. */
+  look(): Promise<void> {
+    this.#wantsLook = true;
+    this.#looking ??= this.#lookAll().finally(() => (this.#looking = undefined));
+    return this.#looking;
+  }
+
+  /** Hands new messages and interrupts to a run of this process. @returns false if the run is elsewhere */
+  async deliver(runId: string): Promise<boolean> {
+    const running = this.#running.get(runId);
+    if (running === undefined) return false;
+    await running.execution.deliver();
+    return true;
+  }
+
+  /** Waits for running runs for `graceMs`, then hands the rest over. */
+  async close(graceMs: number): Promise<void> {
+    this.#isClosing = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#looking;
+    const all = Promise.all([...this.#running.values()].map(({ done }) => done));
+    await within(all, graceMs);
+    for (const { execution } of this.#running.values()) execution.handOver();
+    await within(all, LAST_WAIT_MS);
+    await this.#parts.store.database.query('DELETE FROM service_owners WHERE id = ?', [this.owner]);
+  }
+
+  #every(ms: number, work: () => Promise<void>): void {
+    let isBusy = false;
+    const tick = async (): Promise<void> => {
+      if (isBusy || this.#isClosing) return;
+      isBusy = true;
+      try {
+        await work();
+      } catch (error) {
+        if (!this.#isClosing)
+          getLogger().log('warn', `The service could not look for work: ${String(error)}`);
+      } finally {
+        isBusy = false;
+      }
+    };
+    const timer = setInterval(() => void tick(), ms);
+    timer.unref();
+    this.#timers.push(timer);
+  }
+
+  async #beat(): Promise<void> {
+    await this.#parts.store.database.query(
+      `INSERT INTO service_owners (id, host, pid, beat_at) VALUES (?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at`,
+      [this.owner, hostname(), process.pid, this.#parts.now()],
+    );
+  }
+
+  async #lookAll(): Promise<void> {
+    if (this.#maxRuns === 0) return;
+    while (this.#wantsLook && !this.#isClosing) {
+      this.#wantsLook = false;
+      const { runs } = this.#parts.store;
+      const [left, queued] = [await this.#leftBehind(), await runs.ready(PAGE)];
+      const sessions = new Set<string>(); // the oldest of each session comes first, the others wait
+      for (const run of [...left, ...queued]) {
+        const session = JSON.stringify([run.user, run.session]);
+        if (sessions.has(session)) continue;
+        sessions.add(session);
+        if (this.#running.size >= this.#maxRuns || this.#isClosing) return;
+        if (!this.#running.has(run.id)) await this.#claim(run);
+      }
+    }
+  }
+
+  /** Runs whose process is gone, and runs of this process that were cut off while the database was away. */
+  async #leftBehind(): Promise<readonly RunRecord[]> {
+    const { runs, database } = this.#parts.store;
+    const isCutOff = ({ owner, id }: RunRecord): boolean => owner !== this.owner || !this.#running.has(id);
+    const running = (await runs.running(MAX_LEFT_BEHIND)).filter(isCutOff);
+    if (running.length === 0) return [];
+    const owners = await database.query('SELECT id, host, pid, beat_at FROM service_owners');
+    const alive = new Set(
+      owners
+        .filter(({ host, pid, beat_at }) => {
+          if (Number(beat_at) < this.#parts.now() - this.#takeOverMs) return false;
+          return host !== hostname() || isAlive(Number(pid));
+        })
+        .map(({ id }) => id)
+        .filter((id) => id !== this.owner),
+    );
+    return running.filter(({ owner }) => owner === undefined || !alive.has(owner));
+  }
+
+  async #claim(run: RunRecord): Promise<void> {
+    const { store, now } = this.#parts;
+    const claimed = await store.database
+      .transaction(async (tx) => {
+        if (!(await store.sessions.occupy(tx, run.user, run.session, run.id))) return undefined;
+        const begun = await store.runs.beginAttempt(tx, run, this.owner, now());
+        if (begun === undefined) throw new FencedError(run.id);
+        return begun;
+      })
+      .catch((error: unknown) => {
+        if (error instanceof FencedError) return undefined;
+        throw error;
+      });
+    if (claimed === undefined) return;
+    const execution = new RunExecution(claimed, this.#parts);
+    const done = this.#execute(execution);
+    this.#running.set(claimed.id, { execution, done });
+  }
+
+  async #execute(execution: RunExecution): Promise<void> {
+    const { id } = execution.run;
+    let isLookWanted = true;
+    await Promise.resolve(); // registered before it ends
+    try {
+      await execution.execute();
+    } catch (error) {
+      if (!(error instanceof FencedError)) {
+        isLookWanted = false; // tried again with the next beat
+        const { store } = this.#parts;
+        await store.database
+          .transaction(async (tx) => {
+            await store.runs.assertAttempt(tx, id, execution.run.attempt);
+            await store.runs.release(tx, id);
+          })
+          .catch(() => {}); // found by its missing owner
+        if (!this.#isClosing) getLogger().log('error', `The run ${id} was cut off: ${String(error)}`);
+      }
+    } finally {
+      this.#running.delete(id);
+      if (isLookWanted && !this.#isClosing) void this.look().catch(() => {});
+    }
+  }
+
+  #noticed(kind: NoticeKind, id?: string): void {
+    if (this.#isClosing) return;
+    const failed = (): void => {}; // looked again with the next beat
+    if (kind === 'events') this.#parts.log.noticed(id);
+    else if (kind === 'work') void this.look().catch(failed);
+    else void (id === undefined ? this.#deliverRemote() : this.deliver(id)).catch(failed);
+  }
+
+  /** Delivers messages and interrupts that other processes have stored. */
+  async #deliverRemote(): Promise<void> {
+    if (this.#running.size === 0) return;
+    const rows = await this.#parts.store.database.query(
+      `SELECT id FROM service_runs WHERE owner = ? AND status = 'running' AND (interrupt IS NOT NULL
+       OR id IN (SELECT run_id FROM service_inputs WHERE seen_step IS NULL))`,
+      [this.owner],
+    );
+    for (const { id } of rows) await this.deliver(String(id));
+  }
+}
+
+/** Waits for a promise, at most `ms`. */
+async function within(promise: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([promise, new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);
+  clearTimeout(timer);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}

@@ -1,0 +1,103 @@
+import type { PendingCall } from 'troupe';
+
+import type { ServiceDatabase, SqlQueries, SqlRow, SqlValue } from './database.ts';
+import type { SessionRecord } from './run-record.ts';
+
+const COLUMNS = 'user_id, id, agent, title, created_at, updated_at, active_run, pending';
+
+/** Statements about sessions. Every lookup carries the user in the statement. */
+export class SessionTable {
+  readonly #db: ServiceDatabase;
+
+  constructor(db: ServiceDatabase) {
+    this.#db = db;
+  }
+
+  /** Adds a session. @returns false if the user has, or had, a session with this id */
+  async add(session: Omit<SessionRecord, 'activeRun' | 'updatedAt' | 'pending'>): Promise<boolean> {
+    const { user, id, agent, title, createdAt } = session;
+    const rows = await this.#db.query(
+      `INSERT INTO service_sessions (user_id, id, agent, title, created_at, updated_at, is_deleted) VALUES (?, ?, ?, ?, ?, ?, 0)
+       ON CONFLICT (user_id, id) DO NOTHING RETURNING id`,
+      [user, id, agent, title, createdAt, createdAt],
+    );
+    return rows.length > 0;
+  }
+
+  async find(user: string, id: string): Promise<SessionRecord | undefined> {
+    const sql = `SELECT ${COLUMNS} FROM service_sessions WHERE user_id = ? AND id = ? AND is_deleted = 0`;
+    const [row] = await this.#db.query(sql, [user, id]);
+    return row && toSession(row);
+  }
+
+  /** Sessions of a user, last used first, behind the given one. */
+  async list(
+    user: string,
+    limit: number,
+    after?: { readonly updatedAt: number; readonly id: string },
+  ): Promise<readonly SessionRecord[]> {
+    const where = after === undefined ? '' : 'AND (updated_at < ? OR (updated_at = ? AND id < ?))';
+    const params: SqlValue[] = after === undefined ? [] : [after.updatedAt, after.updatedAt, after.id];
+    const sql = `SELECT ${COLUMNS} FROM service_sessions WHERE user_id = ? AND is_deleted = 0 ${where} ORDER BY updated_at DESC, id DESC LIMIT ?`;
+    return (await this.#db.query(sql, [user, ...params, limit])).map(toSession);
+  }
+
+  /** Marks a session as used, and locks it until the transaction ends. */
+  async touch(tx: SqlQueries, user: string, id: string, now: number): Promise<SessionRecord | undefined> {
+    const sql = `UPDATE service_sessions SET updated_at = ? WHERE user_id = ? AND id = ? AND is_deleted = 0 RETURNING ${COLUMNS}`;
+    const [row] = await tx.query(sql, [now, user, id]);
+    return row && toSession(row);
+  }
+
+  /** Makes a run the only one of its session. @returns false if the session has another run */
+  async occupy(tx: SqlQueries, user: string, id: string, runId: string): Promise<boolean> {
+    const rows = await tx.query(
+      `UPDATE service_sessions SET active_run = ? WHERE user_id = ? AND id = ? AND is_deleted = 0
+       AND (active_run IS NULL OR active_run = ?) RETURNING id`,
+      [runId, user, id, runId],
+    );
+    return rows.length > 0;
+  }
+
+  /** Writes which tool calls are pending in the saved state of the agent. */
+  async setPending(tx: SqlQueries, user: string, id: string, pending: readonly PendingCall[]): Promise<void> {
+    const json = pending.length === 0 ? null : JSON.stringify(pending);
+    await tx.query('UPDATE service_sessions SET pending = ? WHERE user_id = ? AND id = ?', [json, user, id]);
+  }
+
+  async leave(tx: SqlQueries, user: string, id: string, runId: string): Promise<void> {
+    await tx.query(
+      'UPDATE service_sessions SET active_run = NULL WHERE user_id = ? AND id = ? AND active_run = ?',
+      [user, id, runId],
+    );
+  }
+
+  /** Marks a session as deleted. Its id stays taken. @returns false without such a session, or while a run uses it */
+  async remove(tx: SqlQueries, user: string, id: string): Promise<boolean> {
+    const rows = await tx.query(
+      `UPDATE service_sessions SET is_deleted = 1, title = '' WHERE user_id = ? AND id = ? AND is_deleted = 0 AND active_run IS NULL
+       RETURNING id`,
+      [user, id],
+    );
+    if (rows.length === 0) return false;
+    const runs = 'SELECT id FROM service_runs WHERE user_id = ? AND session_id = ?';
+    for (const table of ['service_events', 'service_steps', 'service_inputs'])
+      await tx.query(`DELETE FROM ${table} WHERE run_id IN (${runs})`, [user, id]);
+    await tx.query('DELETE FROM service_runs WHERE user_id = ? AND session_id = ?', [user, id]);
+    return true;
+  }
+}
+
+function toSession(row: SqlRow): SessionRecord {
+  const { active_run: activeRun, pending } = row;
+  return {
+    user: String(row['user_id']),
+    id: String(row['id']),
+    agent: String(row['agent']),
+    title: String(row['title']),
+    createdAt: Number(row['created_at']),
+    updatedAt: Number(row['updated_at']),
+    activeRun: typeof activeRun === 'string' ? activeRun : undefined,
+    pending: typeof pending === 'string' ? (JSON.parse(pending) as readonly PendingCall[]) : [],
+  };
+}

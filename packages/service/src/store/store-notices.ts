@@ -1,0 +1,17 @@
+/** Kind of a change: events of a run, a message or an interrupt for a run, or a run that waits. */
+export type NoticeKind = 'events' | 'control' | 'work';
+
+/** Gets notices of other processes. Without `id`: anything may have changed, such as after a lost connection. */
+export type NoticeListener = (kind: NoticeKind, id?: string) => void;
+
+/**
+ * Tells the processes that share a database what has changed in it. A notice may be lost, so every process looks into the database by
+ * itself too, and less often.
+ */
+export interface StoreNotices {
+  /** Tells the other processes, soon, after the change was committed. */
+  send(kind: NoticeKind, id?: string): void;
+  /** Listens until `close`. */
+  listen(listener: NoticeListener): void;
+  close(): Promise<void>;
+}

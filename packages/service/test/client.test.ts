@@ -1,0 +1,117 @@
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+
+import { ReActAgent } from 'troupe';
+import { ServiceClient, ServiceError, type NumberedEvent } from 'troupe/client';
+import { ScriptedModel } from 'troupe/testing';
+import { expect, test } from 'vitest';
+
+import { createService } from '../src/index.ts';
+import { CALLS_WAIT, Gate, gatedAgent } from './service-client.ts';
+
+/** A proxy that cuts each connection after a number of bytes from the service. */
+async function cuttingProxy(target: string, bytes: () => number): Promise<{ url: string; server: Server }> {
+  const { port } = new URL(target);
+  const server = createServer();
+  server.on('connection', (client) => {
+    const service = connect(Number(port), '127.0.0.1');
+    let left = bytes();
+    client.pipe(service);
+    service.on('data', (chunk) => {
+      client.write(chunk.subarray(0, Math.max(0, left)));
+      left -= chunk.length;
+      if (left <= 0) client.destroy();
+    });
+    service.on('end', () => client.end());
+    for (const socket of [client, service]) {
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        client.destroy();
+        service.destroy();
+      });
+    }
+  });
+  server.removeAllListeners('request');
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no address');
+  return { url: `http://127.0.0.1:${address.port}`, server };
+}
+
+test('a client reads each event once and in order, however often its connection is cut', async () => {
+  const text = 'A long answer that comes in many pieces, one after the other.';
+  await using service = await createService({
+    agents: {
+      assistant: () =>
+        new ReActAgent({ name: 'assistant', model: new ScriptedModel([{ text, chunkSize: 1 }]) }),
+    },
+  });
+  const url = await service.listen({ port: 0 });
+  let connections = 0;
+  const { url: proxied, server } = await cuttingProxy(url, () => 3000 + ++connections * 37);
+  const direct = new ServiceClient({ url });
+  const client = new ServiceClient({ url: proxied, maxAttempts: 1000 });
+  const session = await client.createSession('assistant');
+  const run = await client.start(session.id, 'Hi!');
+  const read: NumberedEvent[] = [];
+  for await (const event of client.events(run.id)) read.push(event);
+  const whole: NumberedEvent[] = [];
+  for await (const event of direct.events(run.id)) whole.push(event);
+  expect(read).toEqual(whole);
+  expect(read.map(({ n }) => n)).toEqual(read.map((_, index) => index + 1));
+  expect(connections).toBeGreaterThan(5);
+  server.close();
+  server.closeAllConnections();
+});
+
+test('starting a run again after a lost answer starts nothing twice', async () => {
+  let made = 0;
+  await using service = await createService({
+    agents: {
+      assistant: () => {
+        made++;
+        return new ReActAgent({ name: 'assistant', model: new ScriptedModel(['Hello.']) });
+      },
+    },
+  });
+  let sent = 0;
+  const client = new ServiceClient({
+    url: 'http://127.0.0.1',
+    fetch: async (url, init) => {
+      const response = await service.fetch(new Request(url, init));
+      if (init.method === 'POST' && url.endsWith('/runs') && ++sent < 3)
+        throw new TypeError('the connection was lost');
+      return response;
+    },
+  });
+  const session = await client.createSession('assistant');
+  const run = await client.start(session.id, 'Hi!');
+  const events: NumberedEvent[] = [];
+  for await (const event of client.events(run.id)) events.push(event);
+  expect([sent, made]).toEqual([3, 1]);
+  expect((await client.run(run.id)).status).toBe('finished');
+  expect((await client.messages(session.id)).msgs.map(({ text }) => text)).toEqual(['Hi!', 'Hello.']);
+});
+
+test('a client interrupts, and a refusal has the reason of the service', async () => {
+  const gate = new Gate();
+  await using service = await createService({ agents: { assistant: () => gatedAgent([CALLS_WAIT], gate) } });
+  const client = new ServiceClient({
+    url: 'http://127.0.0.1',
+    fetch: (url, init) => service.fetch(new Request(url, init)),
+  });
+  const session = await client.createSession('assistant', { title: 'One' });
+  const run = await client.start(session.id, 'Go.');
+  await gate.reached;
+  const refused = await client.start(session.id, 'Again.').catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(ServiceError);
+  expect(refused).toMatchObject({ status: 409, reason: 'session_busy' });
+  expect(await client.interrupt(run.id)).toBe(true);
+  const last: NumberedEvent[] = [];
+  for await (const event of client.events(run.id)) last.push(event);
+  expect(last.at(-1)?.event).toMatchObject({ type: 'run_end', status: 'interrupted' });
+  await client.deleteSession(session.id);
+  expect((await client.sessions()).data).toEqual([]);
+});
