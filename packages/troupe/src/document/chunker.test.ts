@@ -1,0 +1,81 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { chunkDocument, splitText } from './chunker.ts';
+import { markdownSections } from './markdown-sections.ts';
+import { splitSentences } from './sentences.ts';
+import { estimateTextTokens } from './text-tokens.ts';
+
+const text = (content: string) => ({ content: { type: 'text', text: content } }) as const;
+
+test('ids come from document and content, so that they are the same everywhere', async () => {
+  const document = {
+    id: 'a.md',
+    metadata: { source: 'a.md' },
+    sections: [text('Same.'), text('Same.'), text('Other.')],
+  };
+  const chunks = await chunkDocument(document);
+  expect(chunks.map(({ id, index, metadata }) => [id.length, index, metadata])).toEqual([
+    [32, 0, { source: 'a.md' }],
+    [32, 1, { source: 'a.md' }],
+    [32, 2, { source: 'a.md' }],
+  ]);
+  expect(new Set(chunks.map(({ id }) => id)).size).toBe(3);
+  expect(await chunkDocument(document)).toEqual(chunks);
+  const [other] = await chunkDocument({ ...document, id: 'b.md' });
+  expect(other?.id).not.toBe(chunks[0]?.id);
+});
+
+test('sentences stay whole, and the end of a chunk is repeated in the next', () => {
+  const sentences = Array.from({ length: 12 }, (_, i) => `Sentence number ${i} has some words in it.`);
+  const parts = splitText(sentences.join(' '), { maxTokens: 40, overlapTokens: 12, splitBy: 'sentence' });
+  expect(parts.length).toBeGreaterThan(3);
+  for (const part of parts) expect(part).toMatch(/^Sentence.*in it\.$/);
+  for (let i = 1; i < parts.length; i++) {
+    const first = /^Sentence number \d+/.exec(parts[i] ?? '')?.[0] ?? '?';
+    expect(parts[i - 1]).toContain(first);
+  }
+});
+
+test('abbreviations end no sentence, and Chinese needs no spaces', () => {
+  expect(splitSentences('Dr. Watson came. He sat down! 你好。再见。')).toEqual([
+    'Dr. Watson came. ',
+    'He sat down! ',
+    '你好。',
+    '再见。',
+  ]);
+});
+
+test('any text: no chunk is too long, no character is lost or cut', () => {
+  const words = fc.array(
+    fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 90 }),
+      fc.constantFrom('. ', '\n\n', '漢字漢字漢字', ' '),
+    ),
+    { maxLength: 40 },
+  );
+  fc.assert(
+    fc.property(words, fc.constantFrom('sentence', 'paragraph', 'word'), (pieces, splitBy) => {
+      const whole = pieces.join('').toWellFormed().replaceAll('\0', '');
+      const parts = splitText(whole, { maxTokens: 16, overlapTokens: 0, splitBy });
+      for (const part of parts) {
+        expect(estimateTextTokens(part)).toBeLessThanOrEqual(17);
+        expect(part.isWellFormed()).toBe(true);
+      }
+      expect(parts.join('').replace(/\s/g, '')).toBe(whole.replace(/\s/g, ''));
+    }),
+    { seed: 19, numRuns: 300 },
+  );
+});
+
+test('Markdown: one section below each heading, with the path of headings; code is no heading', () => {
+  const sections = markdownSections('Intro\n# Guide\nA\n## Install\n```\n# not a heading\n```\n# End\nB');
+  expect(
+    sections.map(({ content, metadata }) => [content.type === 'text' && content.text, metadata?.['heading']]),
+  ).toEqual([
+    ['Intro', undefined],
+    ['# Guide\nA', 'Guide'],
+    ['## Install\n```\n# not a heading\n```', 'Guide > Install'],
+    ['# End\nB', 'End'],
+  ]);
+});

@@ -1,0 +1,1 @@
+export { Mem0LongTermMemory, type Mem0Options } from './mem0-long-term-memory.ts';
