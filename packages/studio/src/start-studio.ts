@@ -14,6 +14,7 @@ import { STUDIO_PROTOCOL, type StudioInfo } from './protocol.ts';
 import { Actions } from './runs/actions.ts';
 import { Programs } from './runs/programs.ts';
 import { RunHub } from './runs/run-hub.ts';
+import { RunningStudio } from './running-studio.ts';
 import { Access, newSecret } from './server/access.ts';
 import { apiRoutes } from './server/api-routes.ts';
 import { makeHttpServer } from './server/http-server.ts';
@@ -227,7 +228,6 @@ export async function startStudio(options: StudioOptions = {}): Promise<Studio> 
   const stopTrimming = retention.watch(keepSmall);
   keepSmall();
 
-  let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     stopRetention();
     stopTrimming();
@@ -242,14 +242,7 @@ export async function startStudio(options: StudioOptions = {}): Promise<Studio> 
     rmSync(tokenFile, { force: true });
   };
   const { origin } = needAccess();
-  return {
-    url: origin,
-    loginUrl: `${origin}/#t=${token}`,
-    token,
-    agentscopeUrl: addresses().agentscopeUrl,
-    close: () => (closing ??= close()),
-    [Symbol.asyncDispose]: () => (closing ??= close()),
-  };
+  return new RunningStudio({ origin, token, agentscopeUrl: addresses().agentscopeUrl }, close);
 }
 
 /** A timer that does not keep the program running. */

@@ -1,6 +1,14 @@
 import { afterEach, describe, expect, test } from 'vitest';
 
-import { InMemorySession, MsgHub, PermissionRules, ReActAgent, tool, withRunConfig } from 'troupe';
+import {
+  InMemorySession,
+  MsgHub,
+  PermissionRules,
+  PlanNotebook,
+  ReActAgent,
+  tool,
+  withRunConfig,
+} from 'troupe';
 import { ConversationView } from 'troupe/events';
 import { ScriptedModel } from 'troupe/testing';
 import { z } from 'zod';
@@ -56,6 +64,7 @@ describe('a conversation from the page', () => {
   test('streams the answer to everybody who watches, in numbered entries without gaps', async () => {
     const page = await studios.start({ agents: { friday: offer(() => ['Hello, Ann.']) } });
     const { body: run } = await page.post('api/conversations', { agent: 'friday' });
+    expect(run.name).toBe('Friday');
     const live = await page.live();
     live.send({ type: 'watch_run', runId: run.id, after: 0 });
     expect(await page.act(run.id, { type: 'send', content: 'Hi!' })).toMatchObject({
@@ -63,6 +72,7 @@ describe('a conversation from the page', () => {
       body: { ok: true },
     });
     await live.entry(run.id, isEnd);
+    expect((await page.get(`api/runs/${run.id}`)).body.run.name).toBe('Hi!');
     expect(textsOf(live, run.id)).toEqual([
       'user: [{"type":"text","text":"Hi!"}]',
       'Friday: [{"type":"text","text":"Hello, Ann."}]',
@@ -255,6 +265,37 @@ describe('the tape of a conversation', () => {
     const { body: same } = await page.post(`api/runs/${run.id}/replay`, { callId: second.callId });
     expect(same).toMatchObject({ result: 'same' });
     expect(same.steps).toBeGreaterThan(0);
+  });
+
+  test('is replayed with a plan that its tools changed, whose hints are in the prompts', async () => {
+    const subtasks = ['Choose a meadow', 'Write a list'].map((name) => ({
+      name,
+      description: name,
+      expected_outcome: 'Done.',
+    }));
+    const plan = { name: 'Picnic', description: 'A picnic.', expected_outcome: 'Fun.', subtasks };
+    const create = () =>
+      new ReActAgent({
+        name: 'Friday',
+        model: new ScriptedModel([
+          { toolCalls: [{ id: 'c1', name: 'create_plan', input: plan }] },
+          { toolCalls: [{ id: 'c2', name: 'finish_subtask', input: { subtask_idx: 0, outcome: 'Found.' } }] },
+          'One is left.',
+        ]),
+        planNotebook: new PlanNotebook(),
+        console: false,
+      });
+    const page = await studios.start({ agents: { friday: { create } } });
+    const { body: run } = await page.post('api/conversations', { agent: 'friday', name: 'My picnic' });
+    const live = await page.live();
+    live.send({ type: 'watch_run', runId: run.id, after: 0 });
+    await page.act(run.id, { type: 'send', content: 'Plan a picnic.' });
+    await live.entry(run.id, isEnd);
+    const { turns } = (await page.get(`api/runs/${run.id}/turns`)).body;
+    expect(turns).toMatchObject([{ tools: { create_plan: 1, finish_subtask: 1 }, answer: 'One is left.' }]);
+    const { body } = await page.post(`api/runs/${run.id}/replay`, { callId: turns[0].callId });
+    expect((await page.get(`api/runs/${run.id}`)).body.run.name).toBe('My picnic');
+    expect(body).toEqual({ callId: turns[0].callId, steps: expect.any(Number), result: 'same' });
   });
 
   test('is branched from a turn with another message, and the parent stays as it is', async () => {

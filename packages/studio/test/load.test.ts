@@ -1,17 +1,13 @@
 // 50 runs that stream at once, as fast as the server takes them: nothing is lost, and its memory stays flat, whoever reads or does not.
 
-import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
-import { createInterface } from 'node:readline';
-import { join } from 'node:path';
 
 import { afterEach, expect, test } from 'vitest';
 
 import { sampleOf } from '../../troupe/test/fair-sample.ts';
-import type { Studio } from '../src/start-studio.ts';
-import { StudioClient, Studios } from './studio-client.ts';
+import { MIB, RUNS, startLoaded, Streams, type LoadedStudio } from './load-streams.ts';
+import { Studios, type StudioClient } from './studio-client.ts';
 
 const studios = new Studios();
 const closers: (() => unknown)[] = [];
@@ -20,74 +16,11 @@ afterEach(async () => {
   await studios.closeAll();
 });
 
-const TOKEN = 'token-of-the-test-0123456789';
-const RUNS = Array.from({ length: 50 }, (_, i) => `run-${i}`);
-const MIB = 1024 * 1024;
-
-/** A Studio in a process of its own, a page, and its live objects in bytes. */
-async function startProcess(): Promise<{ page: StudioClient; memory: () => Promise<number> }> {
-  const flags = ['--expose-gc', '--conditions=troupe:source', '--experimental-transform-types'];
-  const file = join(import.meta.dirname, 'load-process.ts');
-  const child = spawn(
-    process.execPath,
-    [...flags, '--disable-warning=ExperimentalWarning', file, studios.folder(), TOKEN],
-    {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    },
-  );
-  closers.push(async () => {
-    child.kill('SIGKILL');
-    await once(child, 'close');
-  });
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
-  const { value: url = '' } = (await lines.next()) as { value?: string };
-  const memory = async (): Promise<number> => {
-    child.stdin.write('\n');
-    return Number((await lines.next()).value);
-  };
-  return { page: await new StudioClient({ url, token: TOKEN } as Studio).login(), memory };
-}
-
-/** Sends one delta of each run in each batch. */
-class Streams {
-  readonly #url: string;
-  #number = 0;
-
-  constructor({ studio }: StudioClient) {
-    this.#url = studio.url;
-  }
-
-  async open(): Promise<void> {
-    const run = { project: 'load', name: 'x', createdAt: '2026-01-01T00:00:00.000Z' };
-    await this.#send(RUNS.map((runId) => ({ runId, kind: 'run', run })));
-    await this.#send(RUNS.map((runId) => this.#event(runId, { type: 'reply_start', name: 'Friday' })));
-  }
-
-  async deltas(text: string): Promise<void> {
-    await this.#send(
-      RUNS.map((runId) => this.#event(runId, { type: 'text_delta', msgId: 'm', index: 0, text })),
-    );
-  }
-
-  #event(runId: string, event: object): object {
-    const base = { runId: 'c', replyId: `reply of ${runId}`, agentPath: ['Friday'], seq: this.#number };
-    return {
-      runId,
-      kind: 'event',
-      agentId: 'a',
-      event: { ...base, timestamp: '2026-01-01T00:00:00.000Z', ...event },
-    };
-  }
-
-  async #send(items: readonly object[]): Promise<void> {
-    const program = { id: 'p1', library: 'x', protocol: 1 };
-    const { status } = await fetch(`${this.#url}/program/batches`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ program, number: ++this.#number, dropped: 0, items }),
-    });
-    assert.equal(status, 200);
-  }
+/** Starts a Studio that ends with the test. */
+async function startProcess(): Promise<LoadedStudio> {
+  const loaded = await startLoaded(studios.folder());
+  closers.push(loaded.close);
+  return loaded;
 }
 
 /** A tab that has opened its live connection, watches all runs, and then reads nothing and answers no ping. */
@@ -146,19 +79,23 @@ test('50 runs at once: every delta reaches the page in order, and the memory of 
   expect(late - early).toBeLessThan(4 * MIB);
 });
 
-test('a tab that is gone without a word costs no more than its buffer, and is then dropped', async () => {
-  const { page, memory } = await startProcess();
-  const streams = new Streams(page);
-  await streams.open();
-  const tabs = [await silentTab(page), await silentTab(page), await silentTab(page)];
-  const text = 'x'.repeat(20_000); // 1 MB in each round
-  for (let round = 0; round < 5; round++) await streams.deltas(text);
-  const before = await memory();
-  for (let round = 0; round < 45; round++) await streams.deltas(text);
-  const after = await memory();
-  // 3 tabs with 45 MB each would hold 135 MB
-  expect(after - before).toBeLessThan(16 * MIB);
-  const ended = tabs.map((tab) => once(tab, 'close'));
-  for (const tab of tabs) tab.on('error', () => {}).resume();
-  await Promise.all(ended); // the server has closed them
-});
+test(
+  'a tab that is gone without a word costs no more than its buffer, and is then dropped',
+  { timeout: 120_000 },
+  async () => {
+    const { page, memory } = await startProcess();
+    const streams = new Streams(page);
+    await streams.open();
+    const tabs = [await silentTab(page), await silentTab(page), await silentTab(page)];
+    const text = 'x'.repeat(20_000); // 1 MB in each round
+    for (let round = 0; round < 5; round++) await streams.deltas(text);
+    const before = await memory();
+    for (let round = 0; round < 45; round++) await streams.deltas(text);
+    const after = await memory();
+    // 3 tabs with 45 MB each would hold 135 MB
+    expect(after - before).toBeLessThan(16 * MIB);
+    const ended = tabs.map((tab) => once(tab, 'close'));
+    for (const tab of tabs) tab.on('error', () => {}).resume();
+    await Promise.all(ended); // the server has closed them
+  },
+);

@@ -77,6 +77,18 @@ const WANTED = {
   usage: { inputTokens: 12, outputTokens: 3 },
 };
 
+/** A request with empty spans: two bytes each. */
+function manySpans(count: number): Uint8Array<ArrayBuffer> {
+  const part = (tag: number, bytes: Buffer): Buffer => {
+    const length: number[] = [];
+    for (let rest = bytes.byteLength; rest > 0; rest >>>= 7)
+      length.push((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0));
+    return Buffer.concat([Buffer.from([tag, ...length]), bytes]);
+  };
+  const spans = Buffer.alloc(2 * count, Buffer.from([0x12, 0]));
+  return new Uint8Array(part(0x0a, part(0x12, spans)));
+}
+
 describe('the OTLP receiver', () => {
   const send = (
     page: StudioClient,
@@ -146,6 +158,9 @@ describe('the OTLP receiver', () => {
     expect((await send(page, 'x', { ...type, 'content-encoding': 'br' })).status).toBe(415);
     expect((await send(page, 'x', { ...type, 'content-encoding': 'gzip' })).status).toBe(400);
     expect((await send(page, '', type)).status).toBe(400);
+    expect((await send(page, manySpans(1_000_000), type)).status).toBe(400);
+    const spans = Array.from({ length: 30_000 }, () => ({}));
+    expect(() => spansFromJson({ resourceSpans: [{ scopeSpans: [{ spans }] }] })).toThrow('20000 spans');
     let read = 0;
     for (let length = 0; length < REQUEST.byteLength; length++) {
       try {
@@ -228,6 +243,13 @@ describe('programs written for the Studio of AgentScope', () => {
       status: 'idle',
       preview: 'Hello',
     });
+    const sound = { type: 'audio', source: { type: 'base64', media_type: 'audio/wav', data: 'UklGRg==' } };
+    expect((await push('Hello', { speech: [sound] })).status).toBe(200);
+    const spoken = (await page.get('api/runs/r1/entries')).body.entries.at(-1).msg.content;
+    expect(spoken).toEqual([
+      { type: 'text', text: 'Hello' },
+      { type: 'audio', source: { type: 'base64', mediaType: 'audio/wav', data: 'UklGRg==' } },
+    ]);
     const unknown = await push('x', { runId: 'r2' });
     expect([unknown.status, ((await unknown.json()) as any).error.message]).toEqual([
       400,

@@ -2,6 +2,7 @@
 
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 
 import { afterEach, expect, test } from 'vitest';
@@ -94,4 +95,16 @@ test('a key in prompt, text, arguments and results is not kept, of conversations
   const stored = contentOf(dir);
   expect(stored).toContain('[redacted]');
   expect(stored).not.toContain('canary');
+});
+
+test('a Studio that is logged, inspected or turned into JSON shows neither its token nor its key', async () => {
+  const { studio } = await studios.start();
+  const { token, loginUrl, agentscopeUrl } = studio;
+  expect(loginUrl).toBe(`${studio.url}/#t=${token}`);
+  const key = agentscopeUrl.split('/').at(-1) ?? '';
+  expect(Math.min(token.length, key.length)).toBeGreaterThan(20);
+  const shown = [inspect(studio, { depth: 9, showHidden: true }), JSON.stringify(studio)].join('\n');
+  expect(shown).toContain(studio.url);
+  expect(shown).not.toContain(token);
+  expect(shown).not.toContain(key);
 });

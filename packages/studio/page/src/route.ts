@@ -1,3 +1,4 @@
+import { encoded } from './encoded.ts';
 import { useSyncExternalStore } from 'react';
 
 /** An address inside the page: `#/runs/abc?at=12` has the path `['runs', 'abc']`. In the fragment, so that the Studio works below any path. */
@@ -28,7 +29,7 @@ export function hrefOf(path: readonly string[], query: Query = {}): string {
     if (value !== undefined && value !== '') search.set(key, String(value));
   }
   const text = search.toString();
-  return `#/${path.map(encodeURIComponent).join('/')}${text && `?${text}`}`;
+  return `#/${path.map(encoded).join('/')}${text && `?${text}`}`;
 }
 
 export function goTo(path: readonly string[], query?: Query): void {

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,23 +9,11 @@ import { z } from 'zod';
 
 import { startStudio, type Studio } from '../../src/start-studio.ts';
 import { BrowserWindow, CHROMIUM } from './browser.ts';
+import { buildPage, PAGE } from './built-page.ts';
 
-const ROOT = join(import.meta.dirname, '../../../..');
-const PAGE = join(import.meta.dirname, '../../dist/page');
 const MAX_FIRST_VIEW = 250 * 1024;
 
-beforeAll(() => {
-  const config = join(import.meta.dirname, '../vite.config.ts');
-  const args = [
-    join(ROOT, 'node_modules/vite/bin/vite.js'),
-    'build',
-    '--config',
-    config,
-    '--logLevel',
-    'error',
-  ];
-  execFileSync(process.execPath, args, { cwd: join(import.meta.dirname, '..') });
-}, 120_000);
+beforeAll(buildPage, 120_000);
 
 /** Files that the page loads at its start: the scripts of `index.html`, with everything that these import at once. */
 function firstViewFiles(): string[] {
@@ -100,7 +87,7 @@ function asker(): ReActAgent {
         guests: z.number().int().min(1),
         day: z.enum(['Friday', 'Saturday']),
       });
-      const { metadata } = await new UserAgent({ name: 'person', console: false }).call(undefined, {
+      const { metadata } = await new UserAgent({ name: 'person', console: false }).call('For which day?', {
         structuredModel,
       });
       return JSON.stringify(metadata);
@@ -117,30 +104,6 @@ function speaker(...turns: (string | ScriptedTurn)[]): () => ReActAgent {
   return () => new ReActAgent({ name: 'Ann', model: new ScriptedModel(turns), console: false });
 }
 
-/** Markdown that tries to run code, to load something, or to break the layout. */
-const HOSTILE = [
-  '<script>window.hacked = 1</script>',
-  '<img src=x onerror="window.hacked = 1">',
-  '<svg onload="window.hacked = 1"></svg>',
-  '<iframe srcdoc="<script>parent.hacked = 1</script>"></iframe>',
-  '[link](javascript:window.hacked=1)',
-  '[link](JaVaScRiPt&#58;window.hacked=1)',
-  '[link](data:text/html,<script>window.hacked=1</script>)',
-  '[link](vbscript:x) [link](file:///etc/passwd) <javascript:window.hacked=1>',
-  '![image](http://elsewhere.invalid/pixel.png)',
-  '![image](//elsewhere.invalid/pixel.png "t")',
-  '<style>body { display: none }</style><link rel="stylesheet" href="http://elsewhere.invalid/a.css">',
-  '<meta http-equiv="refresh" content="0;url=http://elsewhere.invalid/">',
-  '<base href="http://elsewhere.invalid/"><form action="http://elsewhere.invalid/"><input name=a></form>',
-  '`<script>window.hacked = 1</script>` **<b onmouseover=window.hacked=1>x</b>**',
-  '| <img src=x onerror=window.hacked=1> | b |\n|---|---|\n| [a](javascript:window.hacked=1) | <video src=http://elsewhere.invalid/v> |',
-  '[ref]: javascript:window.hacked=1\n\n[text][ref]',
-  `${'> '.repeat(400)}deep`,
-  `${'- '.repeat(200)}deep`,
-  '```html\n<script>window.hacked = 1</script>\n```',
-  '<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=window.hacked=1&gt;">',
-];
-
 describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
   let studio: Studio;
   let dir: string;
@@ -156,7 +119,6 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
         lead: { name: 'Lead', create: lead },
         asker: { name: 'Host', create: asker },
         stalls: { name: 'Stalls', create: speaker({ text: 'Once upon a time', stall: true }) },
-        hostile: { name: 'Hostile', create: speaker(HOSTILE.join('\n\n')) },
         talks: { name: 'Talks', create: speaker('First answer.', 'Second answer.', 'Third answer.') },
       },
     });
@@ -203,6 +165,7 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
     const { page } = window;
     await talkTo(window, 'Host', 'Book a table.');
     const card = page.locator('.waiting-region .card');
+    expect(await card.locator('.card-about').textContent()).toBe('For which day?');
     await card.getByLabel('guests').fill('0');
     await card.getByLabel('day').selectOption('Saturday');
     await card.getByRole('button', { name: 'Answer' }).click();
@@ -250,30 +213,12 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
     await page.getByRole('link', { name: 'Compare with its parent' }).click();
     await page.getByText('The first difference is in turn 2.').waitFor();
     expect(await window.violations()).toEqual([]);
-  });
-
-  test('shows hostile Markdown as text: nothing runs, nothing is requested', async () => {
-    await using window = await BrowserWindow.open(studio.loginUrl);
-    const { page } = window;
-    await talkTo(window, 'Hostile', 'Attack!');
-    await page.locator('.status-idle').waitFor();
-    await page.locator('.md').first().waitFor();
-    for (const link of await page.locator('.md a').all())
-      expect(await link.getAttribute('href')).toMatch(/^(?:https?|mailto):/);
-    expect(
-      await page
-        .locator(
-          '.md :is(script, iframe, svg, style, link, meta, base, form, input, img, video, object):not(figcaption *)',
-        )
-        .count(),
-    ).toBe(0);
-    expect(await page.evaluate('window.hacked')).toBe(undefined);
-    expect(await page.locator('.md').textContent()).toContain('<script>window.hacked = 1</script>');
-    const origin = new URL(studio.url).origin;
-    expect(window.requests.filter((url) => new URL(url).origin !== origin && !url.startsWith('ws:'))).toEqual(
-      [],
-    );
-    expect(window.faults).toEqual([]);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.locator('.compare-head a').first().click();
+    await page.getByLabel('Branches').waitFor();
+    for (const part of ['.run', '.run-head'])
+      expect(await page.locator(part).evaluate((one) => one.scrollWidth - one.clientWidth), part).toBe(0);
+    expect(await window.violations()).toEqual([]);
   });
 
   test.each([

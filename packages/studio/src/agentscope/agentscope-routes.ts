@@ -4,6 +4,7 @@ import { fromAgentScopeBlocks } from 'troupe/studio';
 
 import type { MsgJson } from '../protocol.ts';
 import type { RunHub } from '../runs/run-hub.ts';
+import { isRunId } from '../server/program-items.ts';
 import { readJsonBody } from '../server/request-body.ts';
 import { isRecord } from '../store/json-text.ts';
 
@@ -31,7 +32,7 @@ export function agentScopeRoutes(hub: RunHub, now: () => number): Hono {
     },
     pushMessage: (runs, input) => {
       const runId = knownRun(runs, input);
-      const msg = readMsg(input['msg']);
+      const msg = withSpeech(readMsg(input['msg']), input['speech']);
       const replyId = typeof input['replyId'] === 'string' ? input['replyId'] : msg.id;
       const known = replies.get(replyId) ?? { name: msg.name, role: msg.role };
       const named = (first: string, second: string, fallback: string): string => {
@@ -119,9 +120,17 @@ function knownRun(hub: RunHub, input: Readonly<Record<string, unknown>>): string
 
 function text(input: Readonly<Record<string, unknown>>, key: string): string {
   const value = input[key];
-  if (typeof value !== 'string' || value === '' || value.length > 500)
-    throw new RefusedCall(`${key} must be a text.`);
+  if (!isRunId(value)) throw new RefusedCall(`${key} must be a text.`);
   return value;
+}
+
+/** The message with the sound that was made of it: one audio block, or a list. */
+function withSpeech(msg: MsgJson, speech: unknown): MsgJson {
+  if (speech === undefined || speech === null) return msg;
+  const blocks = fromAgentScopeBlocks((Array.isArray(speech) ? speech : [speech]) as JsonValue);
+  const sounds = typeof blocks === 'string' ? [] : blocks.filter(({ type }) => type === 'audio');
+  const said = typeof msg.content === 'string' ? [{ type: 'text' as const, text: msg.content }] : msg.content;
+  return { ...msg, content: [...said, ...sounds] };
 }
 
 function readMsg(value: unknown): MsgJson {

@@ -14,24 +14,21 @@ import {
   type UserInputData,
   type UserInputRequest,
 } from 'troupe';
-import { observeProgram } from 'troupe/kernel';
-import { registerLocalStudio, StudioProgram } from 'troupe/studio';
+import { redactKeys, registerLocalStudio, StudioProgram } from 'troupe/studio';
 
 import type {
   BranchRequest,
   ForkPoint,
   MsgJson,
   OfferedAgent,
-  ReplayDifference,
   ReplayReport,
   SessionFile,
   SessionList,
   StudioRun,
   StudioSession,
 } from '../protocol.ts';
-import { textOf } from '../runs/live-run.ts';
+import { firstLine, textOf } from '../runs/live-run.ts';
 import type { Programs } from '../runs/programs.ts';
-import { changesOf, promptDetail } from '../runs/prompts.ts';
 import type { RunHub } from '../runs/run-hub.ts';
 import { turnsOf, type TurnAbilities } from '../runs/turns.ts';
 import { ApiFailure } from '../server/api-failure.ts';
@@ -39,16 +36,8 @@ import { isRecord } from '../store/json-text.ts';
 import type { StoredTurn } from '../store/studio-store.ts';
 import { LocalFeed } from './local-feed.ts';
 import { describeOffer, toOffer, type AgentChoice, type OfferedAgents } from './offered-agent.ts';
-import {
-  OffTapeError,
-  pack,
-  recordedTools,
-  recordingSteps,
-  replayingSteps,
-  toMsgs,
-  unpack,
-  type TapeStep,
-} from './tape-steps.ts';
+import { REPLAY_PREFIX, replayTurn } from './replay.ts';
+import { pack, recordedTools, recordingSteps, toMsgs, unpack, type TapeStep } from './tape-steps.ts';
 
 export interface ConversationsOptions {
   readonly hub: RunHub;
@@ -68,8 +57,8 @@ interface OpenConversation {
   recorded?: readonly TapeStep[] | undefined;
 }
 
-const REPLAY_PREFIX = 'replay-';
 const MAX_TAPE_ENTRIES = 200_000;
+const MAX_NAME_CHARS = 60;
 const ALL: RunStatusAbilities = { send: true, stepIn: true, branch: true, replay: true };
 type RunStatusAbilities = StudioRun['can'];
 
@@ -192,40 +181,14 @@ export class Conversations {
     if (turn.state === undefined || turn.steps === undefined)
       throw new ApiFailure('unsupported', 'The tape of this turn was not kept.');
     const agent = await this.#create(agentKey, {});
-    agent.loadStateDict(unpack<JsonObject>(turn.state));
-    let steps = 0;
-    let difference: ReplayDifference | undefined;
-    const stop = new AbortController();
-    const replayId = `${REPLAY_PREFIX}${randomBytes(9).toString('base64url')}`;
-    const stopObserving = this.#comparePrompts(runId, callId, agent, (found) => {
-      difference ??= found;
-      stop.abort();
-    });
-    const runStep = replayingSteps(unpack<TapeStep[]>(turn.steps), () => steps++);
-    try {
-      const msg = await withRunConfig({ runId: replayId, logging: 'silent' }, () =>
-        agent.call(toMsgs(input), { runStep, signal: stop.signal, lifetime: 'detached' }),
-      );
-      if (difference === undefined && msg.pending === undefined && msg.text !== answer)
-        difference = { kind: 'answer', message: 'The answer differs.', before: answer, after: msg.text };
-    } catch (error) {
-      if (error instanceof OffTapeError)
-        difference ??= {
-          kind: 'step',
-          message: `The step '${error.step.name}' is not on the tape.`,
-          after: error.step.key,
-        };
-      difference ??= { kind: 'error', message: error instanceof Error ? error.message : 'The turn failed.' };
-    } finally {
-      stopObserving();
-      await agent[Symbol.asyncDispose]();
-    }
-    return {
+    return replayTurn(this.#hub.store, agent, {
+      runId,
       callId,
-      steps,
-      result: difference === undefined ? 'same' : 'different',
-      ...(difference && { difference }),
-    };
+      state: turn.state,
+      steps: turn.steps,
+      input,
+      answer,
+    });
   }
 
   // Sessions
@@ -331,47 +294,6 @@ export class Conversations {
     return { turn, input, agentKey: run.agentKey, answer: textOf(msg?.content) };
   }
 
-  /** Compares each prompt of a replay with the recorded one, and tells the first that differs. */
-  #comparePrompts(
-    runId: string,
-    callId: string,
-    agent: AgentBase,
-    onDifference: (found: ReplayDifference) => void,
-  ): () => void {
-    const { store } = this.#hub;
-    const recorded = store
-      .prompts(runId)
-      .filter((prompt) => prompt.callId === callId && prompt.agentPath.length === 1);
-    let n = 0;
-    return observeProgram({
-      onCall() {},
-      onEvent() {},
-      onPrompt: ({ agentId, messages }) => {
-        if (agentId !== agent.id) return;
-        const before = recorded[n++];
-        if (before === undefined) return;
-        const detail = promptDetail(store, runId, before);
-        const old = detail.parts.filter(({ kind }) => kind !== 'tool');
-        const now = messages.map((msg) => {
-          const text = typeof msg.content === 'string' ? msg.content : JSON.stringify(msg.content, null, 2);
-          const kind = msg.role === 'system' ? ('system' as const) : ('message' as const);
-          return {
-            kind,
-            hash: `${msg.role} ${textKey(msg)}`,
-            value: msg.toJSON(),
-            text,
-            tokens: 0,
-            isCached: false,
-          };
-        });
-        const comparable = old.map((part) => ({ ...part, hash: keyOfStored(part.value) }));
-        const changes = changesOf(comparable, now);
-        if (changes.every(({ type }) => type === 'same')) return;
-        onDifference({ kind: 'prompt', message: `The prompt of model call ${n} differs.`, changes });
-      },
-    });
-  }
-
   async #begin(
     key: string,
     choice: AgentChoice,
@@ -391,7 +313,7 @@ export class Conversations {
       this.#hub.openRun({
         id,
         project: this.#options.project,
-        name: name ?? `${toOffer(this.#options.agents[key] ?? agent).name ?? key}`,
+        name: name ?? this.#nameOf(key) ?? key,
         source: 'conversation',
         agentKey: key,
         isConnected: true,
@@ -462,12 +384,13 @@ export class Conversations {
   async #call(agent: AgentBase, msgs: readonly Msg[], options: CallOptions, runId: string): Promise<Msg> {
     const open = await this.#open.get(runId);
     if (open?.agent !== agent) return agent.call(msgs, options);
+    this.#nameAfter(runId, msgs);
     const state = pack(agent.stateDict());
     const steps: TapeStep[] = [];
     const { recorded } = open;
     open.recorded = undefined;
     const runStep: StepRunner =
-      recorded === undefined ? recordingSteps(steps) : recordedTools(recorded, steps);
+      recorded === undefined ? recordingSteps(agent, steps) : recordedTools(agent, recorded, steps);
     let callId: string | undefined;
     const stopListening = agent.on('reply_start', (event) => {
       if (callId !== undefined) return;
@@ -482,6 +405,28 @@ export class Conversations {
       this.#feed.flush();
       if (callId !== undefined) this.#putTurn(runId, callId, state, pack(steps));
     }
+  }
+
+  /** Names a conversation after its first message, unless it has a name of its own. */
+  #nameAfter(runId: string, msgs: readonly Msg[]): void {
+    const run = this.#hub.run(runId);
+    const said = msgs.find(({ role, text }) => role === 'user' && text.trim() !== '');
+    if (
+      run === undefined ||
+      said === undefined ||
+      run.messages > 0 ||
+      run.name !== this.#nameOf(run.agentKey)
+    )
+      return;
+    this.#hub.change(() =>
+      this.#hub.updateRun(runId, { name: firstLine(redactKeys(said.text), MAX_NAME_CHARS) }),
+    );
+  }
+
+  /** Name of an offered agent. */
+  #nameOf(key: string | undefined): string | undefined {
+    const offer = key === undefined ? undefined : this.#options.agents[key];
+    return offer === undefined ? undefined : (toOffer(offer).name ?? key);
   }
 
   #putTurn(
@@ -574,15 +519,6 @@ class LocalInput extends UserInputBase {
 function renewed(msg: Msg): Msg {
   const { id: _id, timestamp: _timestamp, ...rest } = msg.toJSON();
   return Msg.user(msg.content, { name: typeof rest['name'] === 'string' ? rest['name'] : 'user' });
-}
-
-function textKey({ name, content }: Msg): string {
-  return JSON.stringify([name, content]);
-}
-
-function keyOfStored(value: unknown): string {
-  const { role, name, content } = isRecord(value) ? value : {};
-  return `${String(role)} ${JSON.stringify([name, content])}`;
 }
 
 function readBranch(body: unknown): BranchRequest {

@@ -1,11 +1,19 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 
-import { Msg, type Step, type StepRunner } from 'troupe';
+import { Msg, ReActAgent, type AgentBase, type JsonObject, type Step, type StepRunner } from 'troupe';
 import { redactKeys } from 'troupe/studio';
 
 /** One step of an agent call: its key, and its result as JSON. */
 export interface TapeStep extends Step {
   readonly result: unknown;
+  /** Plan and tool groups of the agent after a tool call that changed them. */
+  readonly state?: ToolState;
+}
+
+/** State of the parts of an agent that its tools change: plan and tool groups. */
+interface ToolState {
+  readonly plan?: JsonObject;
+  readonly toolkit?: JsonObject;
 }
 
 /** Maximum bytes of a packed state or list of steps. Larger ones are not kept: no branch or replay of that turn. */
@@ -26,13 +34,30 @@ export function unpack<T>(packed: Uint8Array): T {
   return JSON.parse(gunzipSync(packed, { maxOutputLength: MAX_UNPACKED_BYTES }).toString('utf8')) as T;
 }
 
-/** A runner that runs every step and notes its result. */
-export function recordingSteps(steps: TapeStep[]): StepRunner {
-  return async (step, body) => {
+/** A runner that runs every step of an agent and notes its result. */
+export function recordingSteps(agent: AgentBase, steps: TapeStep[]): StepRunner {
+  let before = JSON.stringify(toolState(agent));
+  return async ({ kind, name, key }, body) => {
     const result = await body();
-    steps.push({ kind: step.kind, name: step.name, key: step.key, result });
+    const state = kind === 'tool' ? toolState(agent) : undefined;
+    const now = state === undefined ? before : JSON.stringify(state);
+    const isChanged = state !== undefined && now !== before;
+    before = now;
+    steps.push({ kind, name, key, result, ...(isChanged && { state }) });
     return result;
   };
+}
+
+function toolState(agent: AgentBase): ToolState | undefined {
+  if (!(agent instanceof ReActAgent)) return undefined;
+  const plan = agent.planNotebook?.stateDict();
+  return { ...(plan && { plan }), toolkit: agent.toolkit.stateDict() };
+}
+
+function loadToolState(agent: AgentBase, { plan, toolkit }: ToolState): void {
+  if (!(agent instanceof ReActAgent)) return;
+  if (plan !== undefined) agent.planNotebook?.loadStateDict(plan);
+  if (toolkit !== undefined) agent.toolkit.loadStateDict(toolkit);
 }
 
 /** Ends a replay: the code takes a step that the tape does not have. */
@@ -44,26 +69,32 @@ export class OffTapeError extends Error {
   }
 }
 
-/** A runner that gives the recorded results and runs nothing but writes to the agent's own memory. */
-export function replayingSteps(steps: readonly TapeStep[], onStep: (step: Step) => void): StepRunner {
+/** A runner that gives the recorded results, and runs nothing but writes to the agent's own memory. */
+export function replayingSteps(
+  agent: AgentBase,
+  steps: readonly TapeStep[],
+  onStep: (step: Step) => void,
+): StepRunner {
   const byKey = new Map(steps.map((step) => [step.key, step]));
   return async <T>(step: Step, body: () => Promise<T>): Promise<T> => {
     if (step.kind === 'write') return body();
     const recorded = byKey.get(step.key);
     if (recorded === undefined || recorded.kind !== step.kind) throw new OffTapeError(step);
     onStep(step);
+    if (recorded.state !== undefined) loadToolState(agent, recorded.state);
     return recorded.result as T;
   };
 }
 
 /** A runner for a branch that gives recorded results of the same tool calls, and runs everything else. */
-export function recordedTools(steps: readonly TapeStep[], made: TapeStep[]): StepRunner {
-  const record = recordingSteps(made);
+export function recordedTools(agent: AgentBase, steps: readonly TapeStep[], made: TapeStep[]): StepRunner {
+  const record = recordingSteps(agent, made);
   const byKey = new Map(steps.filter(({ kind }) => kind === 'tool').map((step) => [step.key, step]));
   return async <T>(step: Step, body: () => Promise<T>): Promise<T> => {
     const recorded = step.kind === 'tool' ? byKey.get(step.key) : undefined;
     if (recorded === undefined || recorded.name !== step.name) return record(step, body);
     made.push(recorded);
+    if (recorded.state !== undefined) loadToolState(agent, recorded.state);
     return recorded.result as T;
   };
 }

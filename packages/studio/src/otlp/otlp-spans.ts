@@ -24,37 +24,60 @@ const MAX_NAME = 300;
 
 /** Spans of an export request in protobuf. @throws BadProtobufError */
 export function spansFromProtobuf(data: Uint8Array): ReceivedSpan[] {
-  const found: ReceivedSpan[] = [];
+  const found = new FoundSpans();
   for (const { number, bytes } of readFields(data)) {
     if (number !== 1) continue; // ResourceSpans
+    found.count();
     let resource = newAttributes();
     const scopes: Uint8Array[] = [];
     for (const field of readFields(bytes)) {
       if (field.number === 1) resource = attributesIn(field.bytes, 1);
-      else if (field.number === 2) scopes.push(field.bytes);
+      else if (field.number === 2) {
+        found.count();
+        scopes.push(field.bytes);
+      }
     }
     for (const scope of scopes)
       for (const field of readFields(scope))
-        if (field.number === 2) add(found, toSpan(rawSpan(field.bytes), resource));
+        if (field.number === 2) {
+          found.count();
+          found.add(toSpan(rawSpan(field.bytes), resource));
+        }
   }
-  return found;
+  return found.spans;
 }
 
 /** Spans of an export request in JSON, with the names of the standard or in snake case. @throws BadProtobufError */
 export function spansFromJson(body: unknown): ReceivedSpan[] {
-  const found: ReceivedSpan[] = [];
+  const found = new FoundSpans();
   for (const resourceSpans of listIn(body, 'resourceSpans', 'resource_spans')) {
+    found.count();
     const resource = jsonAttributes(isRecord(resourceSpans) ? resourceSpans['resource'] : undefined);
-    for (const scope of listIn(resourceSpans, 'scopeSpans', 'scope_spans'))
-      for (const span of listIn(scope, 'spans', 'spans')) add(found, toSpan(rawJsonSpan(span), resource));
+    for (const scope of listIn(resourceSpans, 'scopeSpans', 'scope_spans')) {
+      found.count();
+      for (const span of listIn(scope, 'spans', 'spans')) {
+        found.count();
+        found.add(toSpan(rawJsonSpan(span), resource));
+      }
+    }
   }
-  return found;
+  return found.spans;
 }
 
-function add(found: ReceivedSpan[], span: ReceivedSpan | undefined): void {
-  if (span === undefined) return;
-  if (found.length >= MAX_SPANS) throw new BadProtobufError(`A request has ${MAX_SPANS} spans at most.`);
-  found.push(span);
+/** The spans of a request. Everything in a request counts, also spans without an id: a request with millions of them is not read on. */
+class FoundSpans {
+  readonly spans: ReceivedSpan[] = [];
+  #count = 0;
+
+  /** Counts a span, a scope or a resource. */
+  count(): void {
+    if (++this.#count > MAX_SPANS)
+      throw new BadProtobufError(`A request has ${MAX_SPANS} spans, scopes and resources at most.`);
+  }
+
+  add(span: ReceivedSpan | undefined): void {
+    if (span !== undefined) this.spans.push(span);
+  }
 }
 
 /** A span in the terms of OTLP. */
@@ -242,7 +265,10 @@ function toSpan(raw: RawSpan, resource: Attributes): ReceivedSpan | undefined {
   return {
     span,
     service: typeof service === 'string' ? service.slice(0, MAX_NAME) : '',
-    runId: conversation?.replace(/^"(.*)"$/, '$1').slice(0, 200), // AgentScope writes the id as JSON
+    runId: conversation
+      ?.replace(/^"(.*)"$/, '$1')
+      .slice(0, 200)
+      .toWellFormed(), // AgentScope writes the id as JSON
   };
 }
 

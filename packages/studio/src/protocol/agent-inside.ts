@@ -2,7 +2,7 @@
 
 import type { JsonObject } from 'troupe';
 
-import type { AgentInfo, UsageSum } from './studio-run.ts';
+import type { AgentInfo } from './studio-run.ts';
 import type { MsgJson } from './tape.ts';
 
 /**
@@ -18,7 +18,8 @@ export interface AgentInside {
   readonly memory?: MemoryInside;
   readonly plan?: PlanInside | null;
   readonly toolGroups?: readonly ToolGroupInside[];
-  readonly budget?: BudgetInside;
+  /** Budgets of a sub-agent: of its task, then of the agents around it. */
+  readonly budgets?: readonly BudgetInside[];
   readonly hooks: readonly HookInside[];
   /** State tree as `stateDict()` gives it, without secrets. */
   readonly state?: JsonObject;
@@ -84,9 +85,18 @@ export interface ToolInside {
   readonly schema: JsonObject;
 }
 
+/** Limits and spent amounts. Missing limits do not apply. */
 export interface BudgetInside {
-  readonly spent: UsageSum;
+  /** Whether it is the budget of a host for all its sub-agents together. */
+  readonly isHost: boolean;
   readonly limits: Readonly<Record<string, number>>;
+  readonly spent: {
+    readonly modelCalls: number;
+    readonly delegations: number;
+    readonly tokens: number;
+    readonly cost: number;
+    readonly ms: number;
+  };
 }
 
 export interface HookInside {

@@ -27,7 +27,7 @@ export interface TurnInfo {
   readonly answer?: string;
   readonly canBranch: boolean;
   readonly canReplay: boolean;
-  /** Tools that ran in this turn and in later ones, with their counts: they would act again in a branch. */
+  /** Tools that ran in this turn, with their counts: they would act again in a branch. */
   readonly tools: Readonly<Record<string, number>>;
 }
 

@@ -4,7 +4,10 @@ import type { RunEntry, Span } from '../protocol.ts';
 
 type OpenSpan = { -readonly [key in keyof Span]: Span[key] };
 
-/** Makes spans of the events of a run: agent calls, model calls, tool calls, and the time in which a person was asked. */
+/**
+ * Makes spans of the events of a run: agent calls, model calls, tool calls, and the time in which a person was asked. A tool call that is
+ * suspended ends with its reply; the reply that resumes it has a second span of it.
+ */
 export function spansOf(entries: readonly RunEntry[]): Span[] {
   const builder = new SpanBuilder();
   for (const entry of entries) builder.add(entry);
@@ -17,6 +20,10 @@ class SpanBuilder {
   readonly #open = new Map<string, OpenSpan>();
   /** Tool calls of agents, by reply: where nested agents belong. */
   readonly #toolCallOfReply = new Map<string, string>();
+  /** Names of tool calls, by the path of their agent and their id. */
+  readonly #toolNames = new Map<string, string>();
+  /** Ids of open replies, by agent call and the path of their agent. */
+  readonly #replies = new Map<string, string>();
 
   add(entry: RunEntry): void {
     if (entry.kind === 'event') this.#addEvent(entry.event, entry.seq);
@@ -44,24 +51,20 @@ class SpanBuilder {
     switch (event.type) {
       case 'reply_start': {
         const toolCall = this.#toolCallOfReply.get(replyId);
-        const outer = agentPath.slice(0, -1).join('/');
-        const parent =
-          toolCall === undefined ? undefined : this.#open.get(`tool ${traceId} ${outer} ${toolCall}`);
-        this.#start(reply, {
-          ...start,
-          name: event.name,
-          kind: 'agent',
-          ...(parent && { parentId: parent.id }),
-        });
+        const outer = agentPath.slice(0, -1);
+        const parentId = toolCall === undefined ? undefined : this.#toolSpan(start, outer, toolCall)?.id;
+        this.#replies.set(`${traceId} ${path}`, replyId);
+        this.#start(reply, { ...start, name: event.name, kind: 'agent', ...(parentId && { parentId }) });
         return;
       }
-      case 'reply_end':
-        return this.#end(
-          reply,
-          at,
-          statusOf(event.status),
-          event.msgId === undefined ? {} : { msgId: event.msgId },
-        );
+      case 'reply_end': {
+        const status = statusOf(event.status);
+        const id = this.#open.get(reply)?.id;
+        for (const [key, { parentId }] of this.#open)
+          if (id !== undefined && parentId === id) this.#end(key, at, status);
+        this.#replies.delete(`${traceId} ${path}`);
+        return this.#end(reply, at, status, event.msgId === undefined ? {} : { msgId: event.msgId });
+      }
       case 'run_end':
         if (event.error !== undefined) this.#end(reply, at, 'error', { error: event.error.message });
         return;
@@ -85,6 +88,7 @@ class SpanBuilder {
         const parentId = this.#open.get(reply)?.id;
         const { name, id: toolCallId } = event.call;
         const details = { name, kind: 'tool', toolName: name, toolCallId } as const;
+        this.#toolNames.set(`${path} ${toolCallId}`, name);
         this.#start(`tool ${traceId} ${path} ${toolCallId}`, {
           ...start,
           ...details,
@@ -95,16 +99,33 @@ class SpanBuilder {
       case 'tool_result': {
         const { status } = event.result;
         const shown = status === 'ok' ? 'ok' : status === 'interrupted' ? 'interrupted' : 'error';
+        this.#toolSpan(start, agentPath, event.call.id);
         return this.#end(`tool ${traceId} ${path} ${event.call.id}`, at, shown);
       }
       default:
     }
   }
 
-  #start(key: string, span: Omit<OpenSpan, 'id' | 'status' | 'attributes' | 'events'>): void {
+  /** The open span of a tool call. One of an earlier agent call gets a new span, from the start of the reply that resumes it. */
+  #toolSpan(
+    start: Pick<OpenSpan, 'traceId' | 'startMs' | 'seq'>,
+    agentPath: readonly string[],
+    toolCallId: string,
+  ): OpenSpan | undefined {
+    const path = agentPath.join('/');
+    const key = `tool ${start.traceId} ${path} ${toolCallId}`;
+    const name = this.#toolNames.get(`${path} ${toolCallId}`);
+    const reply = this.#open.get(`reply ${this.#replies.get(`${start.traceId} ${path}`) ?? ''}`);
+    if (this.#open.has(key) || name === undefined || reply === undefined) return this.#open.get(key);
+    const details = { name, kind: 'tool', toolName: name, toolCallId, parentId: reply.id } as const;
+    this.#start(key, { ...start, startMs: reply.startMs, agentPath, ...details }, 't');
+    return this.#open.get(key);
+  }
+
+  #start(key: string, span: Omit<OpenSpan, 'id' | 'status' | 'attributes' | 'events'>, mark = ''): void {
     const made: OpenSpan = {
       ...span,
-      id: `e${span.seq ?? 0}`,
+      id: `e${span.seq ?? 0}${mark}`,
       status: 'running',
       attributes: {},
       events: [],

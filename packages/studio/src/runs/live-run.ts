@@ -25,6 +25,8 @@ export class LiveRun {
   readonly #runningAgents = new Map<string, number>();
   #hasEnded: boolean;
   #hasFailed = false;
+  /** Time in which a person was asked while agent calls ran: it is no work. */
+  #askedMs = 0;
   /** Number of the last prompt; the prompts of replies without an outcome. */
   prompts = 0;
   readonly openPrompts = new Map<string, number>();
@@ -80,6 +82,12 @@ export class LiveRun {
     this.change({});
   }
 
+  /** Adds time in which a person was asked. */
+  addWait(ms: number): void {
+    if (this.isBusy) this.#askedMs += ms;
+    this.change({ waitMs: this.#record.waitMs + ms });
+  }
+
   /** Forgets agent calls whose end nobody will tell. */
   stopAll(): void {
     this.#running.clear();
@@ -114,8 +122,10 @@ export class LiveRun {
         this.#running.delete(event.runId);
         this.#hasFailed = event.status === 'failed';
         const text = event.msg === undefined ? undefined : textOf(event.msg.content);
+        const work = Math.max(0, event.durationMs - this.#askedMs);
+        if (!this.isBusy) this.#askedMs = 0;
         return this.change({
-          workMs: workMs + event.durationMs,
+          workMs: workMs + work,
           errors: errors + (this.#hasFailed ? 1 : 0),
           ...(text && { preview: firstLine(redact(text)) }),
         });

@@ -3,9 +3,17 @@ import type { JsonObject, JsonValue } from 'troupe';
 import type { PromptChange, PromptDetail, PromptDiff, PromptInfo, PromptPart } from '../protocol.ts';
 import { isRecord, readStored } from '../store/json-text.ts';
 import type { StoredPrompt, StudioStore } from '../store/studio-store.ts';
-import { textOf } from './live-run.ts';
 
-const CHARS_PER_TOKEN = 4;
+/** Characters of a token, for estimates. */
+export const CHARS_PER_TOKEN = 4;
+/** Removed parts in a row that are looked at for one added part. */
+const MAX_CANDIDATES = 20;
+/** Texts up to this length count as alike. */
+const MAX_SHORT = 60;
+/** Share of the words that two longer texts have in common if they are alike. */
+const MIN_COMMON = 0.3;
+/** Characters of a text that are compared. */
+const MAX_COMPARED = 20_000;
 
 /** A prompt with its parts. Tools come first, as providers count them: the cached tokens are the first ones. */
 export function promptDetail(store: StudioStore, runId: string, prompt: StoredPrompt): PromptDetail {
@@ -28,14 +36,21 @@ export function promptDetail(store: StudioStore, runId: string, prompt: StoredPr
   return { ...rest, parts };
 }
 
-/** Text of a part, for a diff: the text of a message, or formatted JSON. */
-function partText(value: JsonValue): string {
+/** Text of a part, for a diff: the blocks of a message one after the other, or formatted JSON. */
+export function partText(value: JsonValue): string {
   const content = isRecord(value) ? value['content'] : undefined;
   if (typeof content === 'string') return content;
-  const text = textOf(content);
-  return text !== '' && Array.isArray(content) && content.length === 1
-    ? text
-    : JSON.stringify(content ?? value, null, 2);
+  if (!Array.isArray(content)) return JSON.stringify(content ?? value, null, 2);
+  return content.map(blockText).join('\n');
+}
+
+/** Text of a block: its text, or a line that names it and its formatted JSON. */
+function blockText(block: JsonValue): string {
+  const { type, name, text, thinking } = isRecord(block) ? block : {};
+  if (type === 'text' && typeof text === 'string') return text;
+  if (type === 'thinking' && typeof thinking === 'string') return `thinking: ${thinking}`;
+  const title = [type, name].filter((word) => typeof word === 'string').join(' ');
+  return `${title} ${JSON.stringify(block, null, 2)}`;
 }
 
 /** Parts that were added, removed or changed between two prompts. */
@@ -53,13 +68,14 @@ function infoOf({ parts: _parts, settings: _settings, ...info }: PromptDetail): 
 }
 
 /**
- * Aligns two lists of parts: equal parts at the start and at the end, and in between each part that only one list has. A removed part that
- * is followed by an added one of the same kind is a change.
+ * Aligns two lists of parts: equal parts at the start and at the end, and in between each part that only one list has. An added part is a
+ * change of the next removed one of the same kind that is like it.
  */
 export function changesOf(before: readonly PromptPart[], after: readonly PromptPart[]): PromptChange[] {
   const changes: PromptChange[] = [];
   const known = new Map<string, number>();
   for (const [i, { hash }] of before.entries()) known.set(hash, i);
+  const kept = new Set(after.map(({ hash }) => hash));
   let next = 0;
   const same = (part: PromptPart): void => {
     const last = changes.at(-1);
@@ -73,6 +89,14 @@ export function changesOf(before: readonly PromptPart[], after: readonly PromptP
       if (part !== undefined) changes.push({ type: 'removed', part });
     }
   };
+  const changedPart = (part: PromptPart): number | undefined => {
+    for (let at = next; at < Math.min(before.length, next + MAX_CANDIDATES); at++) {
+      const candidate = before[at];
+      if (candidate === undefined || kept.has(candidate.hash)) return undefined;
+      if (candidate.kind === part.kind && isLike(candidate.text, part.text)) return at;
+    }
+    return undefined;
+  };
   for (const part of after) {
     const at = known.get(part.hash);
     if (at !== undefined && at >= next) {
@@ -81,18 +105,32 @@ export function changesOf(before: readonly PromptPart[], after: readonly PromptP
       same(part);
       continue;
     }
-    const candidate = before[next];
-    const isChange =
-      candidate !== undefined &&
-      candidate.kind === part.kind &&
-      !after.some(({ hash }) => hash === candidate.hash);
-    if (isChange) {
-      next++;
-      changes.push({ type: 'changed', before: candidate, after: part });
-    } else changes.push({ type: 'added', part });
+    const changedAt = changedPart(part);
+    const candidate = changedAt === undefined ? undefined : before[changedAt];
+    if (changedAt === undefined || candidate === undefined) changes.push({ type: 'added', part });
+    else {
+      remove(changedAt);
+      next = changedAt + 1;
+      if (candidate.text === part.text) same(part); // a message made anew for each prompt, such as a hint
+      else changes.push({ type: 'changed', before: candidate, after: part });
+    }
   }
   remove(before.length);
   return changes;
+}
+
+/** Whether two texts are versions of one: both short, or with many words in common. */
+function isLike(a: string, b: string): boolean {
+  if (a.length <= MAX_SHORT && b.length <= MAX_SHORT) return true;
+  const words = wordsOf(a);
+  const others = wordsOf(b);
+  const common = [...words].filter((word) => others.has(word)).length;
+  return common >= Math.max(words.size, others.size) * MIN_COMMON;
+}
+
+/** The words of a text; of Chinese, its characters. */
+function wordsOf(text: string): Set<string> {
+  return new Set(text.slice(0, MAX_COMPARED).match(/\p{Script=Han}|[\p{L}\p{N}]+/gu));
 }
 
 function settingsDiff(before: JsonObject, after: JsonObject): PromptDiff['settings'] {

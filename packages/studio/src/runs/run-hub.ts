@@ -265,9 +265,8 @@ export class RunHub {
     this.change(() => {
       const changedAt = this.#time();
       if (OPEN.includes(waiting.state) && !OPEN.includes(state)) {
-        const live = this.#live(waiting.runId);
         const waited = Math.max(0, Date.parse(changedAt) - Date.parse(waiting.askedAt));
-        live?.change({ waitMs: live.record.waitMs + waited });
+        this.#live(waiting.runId)?.addWait(waited);
       }
       this.putWaiting({ ...waiting, ...details, state, changedAt }, agentId);
     });
@@ -326,10 +325,18 @@ export class RunHub {
         const { question } = item;
         if (this.store.waiting(runId, question.id)?.waiting.state === 'waiting') return;
         const at = this.#time();
-        const { id, agentId, agentName, agentPath, schema } = question;
+        const { id, agentId, agentName, agentPath, about, schema } = question;
         const base = { id, runId, runName: live.record.name, agentPath, askedAt: at, changedAt: at } as const;
         return this.putWaiting(
-          { ...base, kind: 'question', state: 'waiting', agentId, agentName, schema },
+          {
+            ...base,
+            kind: 'question',
+            state: 'waiting',
+            agentId,
+            agentName,
+            ...(about !== undefined && { about }),
+            schema,
+          },
           agentId,
         );
       }

@@ -81,6 +81,7 @@ const CHECKS: Readonly<Record<ProgramItemBody['kind'], Check>> = {
       agentId: isText,
       agentName: isText,
       agentPath: isTexts,
+      about: optional(isText),
       schema: isSchema,
     }),
   }),
@@ -94,6 +95,13 @@ const CHECKS: Readonly<Record<ProgramItemBody['kind'], Check>> = {
 export function isProgramItem(value: unknown): value is ProgramItem {
   if (!isRecord(value)) return false;
   const { kind, runId } = value;
-  if (typeof kind !== 'string' || typeof runId !== 'string' || runId === '') return false;
+  if (typeof kind !== 'string' || !isRunId(runId)) return false;
   return Object.hasOwn(CHECKS, kind) && CHECKS[kind as ProgramItemBody['kind']](value);
+}
+
+const MAX_ID_CHARS = 500;
+
+/** Whether a value can be the id of a run: a text that the database and addresses keep as it is. */
+export function isRunId(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= MAX_ID_CHARS && value.isWellFormed();
 }

@@ -7,6 +7,7 @@ import type { Msg } from '../message/msg.ts';
 import type { Plan } from '../plan/plan.ts';
 import { ReActAgent } from '../react/react-agent.ts';
 import { SubAgentBase } from '../subagent/sub-agent-base.ts';
+import { TaskSubAgent } from '../subagent/task-sub-agent.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import type { InsideFacts } from './program-protocol.ts';
@@ -37,6 +38,8 @@ export async function readInside(agent: AgentBase): Promise<InsideFacts> {
   if (memory !== undefined) await put('memory', () => memoryInside(memory));
   if (toolkit !== undefined) await put('toolGroups', () => toolGroupsOf(toolkit));
   if (plan !== undefined) await put('plan', () => (plan.current === undefined ? null : planOf(plan.current)));
+  if (agent instanceof SubAgentBase || agent instanceof TaskSubAgent)
+    await put('budgets', () => agent.permissions.budget.describe().map((facts) => ({ ...facts })));
   if (sysPrompt !== undefined) await put('sysPrompt', () => sysPrompt);
   return { agentId: agent.id, data, leftOut };
 }
@@ -60,7 +63,10 @@ function partsOf(agent: AgentBase): AgentParts {
       ...(typeof sysPrompt === 'string' && { sysPrompt }),
     };
   }
-  if (agent instanceof SubAgentBase) return { memory: agent.memory, toolkit: agent.toolkit };
+  if (agent instanceof SubAgentBase) {
+    const { memory, toolkit, sysPrompt } = agent;
+    return { memory, toolkit, sysPrompt };
+  }
   return {};
 }
 

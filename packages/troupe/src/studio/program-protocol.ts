@@ -90,6 +90,8 @@ export interface AgentFacts {
   readonly modelName?: string;
   /** Ids of the hubs in which it takes part: agents with the same id share a room. */
   readonly hubs: readonly string[];
+  /** Names of these hubs, by id. */
+  readonly hubNames?: Readonly<Record<string, string>>;
 }
 
 /** Messages with which an agent call began. */
@@ -133,6 +135,8 @@ export interface QuestionFacts {
   readonly agentId: string;
   readonly agentName: string;
   readonly agentPath: readonly string[];
+  /** Start of the message that a nested agent was called with: it is not in the conversation. */
+  readonly about?: string;
   /** JSON Schema of the structured answer, for a form; null: text only. */
   readonly schema: JsonObject | null;
 }

@@ -50,6 +50,8 @@ interface KnownAgent {
   readonly facts: AgentFacts;
   /** Whether tool calls were pending when last told. */
   hadPending: boolean;
+  /** Start of the message with which it was called last. */
+  about: string;
 }
 
 interface OpenQuestion {
@@ -65,6 +67,7 @@ type Outcome = Omit<CommandResult, 'program' | 'id'>;
 const MAX_AGENTS = 1000;
 const MAX_UNSENT_INPUTS = 1000;
 const MAX_PARTS = 20_000;
+const MAX_ABOUT_CHARS = 1000;
 /** Time between the end of a run and the reading of its agent, outside of the run. */
 const INSIDE_DELAY_MS = 50;
 /** Memories with more messages are read only on request. */
@@ -139,6 +142,8 @@ export class StudioProgram implements ProgramObserver {
     if (this.#isIgnored(runId)) return;
     this.announceRun(runId, { project, name, createdAt });
     this.#know(call, runId);
+    const known = this.#agents.get(call.agentId);
+    if (known !== undefined) known.about = call.msgs.at(-1)?.text.slice(0, MAX_ABOUT_CHARS) ?? '';
     if (this.#inputs.size >= MAX_UNSENT_INPUTS) this.#inputs.delete(firstKey(this.#inputs));
     this.#inputs.set(call.replyId, call);
   }
@@ -197,8 +202,10 @@ export class StudioProgram implements ProgramObserver {
     const { runId, project, name, createdAt } = getRunConfig();
     this.announceRun(runId, { project, name, createdAt });
     const schema = structuredModel === undefined ? null : toJsonSchema(structuredModel);
-    const agentPath = this.#agents.get(agentId)?.facts.path ?? [agentName];
-    const facts: QuestionFacts = { id: newId(), agentId, agentName, agentPath, schema };
+    const known = this.#agents.get(agentId);
+    const agentPath = known?.facts.path ?? [agentName];
+    const about = agentPath.length > 1 && known !== undefined && known.about !== '' && { about: known.about };
+    const facts: QuestionFacts = { id: newId(), agentId, agentName, agentPath, ...about, schema };
     return new Promise<UserInputData>((resolve, reject) => {
       let stopWatching = (): void => {};
       const settle = (outcome: string, done: () => void): void => {
@@ -313,6 +320,7 @@ export class StudioProgram implements ProgramObserver {
       className: agent.constructor.name,
       path: agentPath,
       hubs,
+      hubNames: Object.fromEntries(hubs.map((hub) => [hub, agent.hubName(hub)])),
       ...(modelName !== undefined && { modelName }),
     };
     this.#agents.set(agentId, {
@@ -320,6 +328,7 @@ export class StudioProgram implements ProgramObserver {
       runId,
       facts,
       hadPending: known?.hadPending ?? false,
+      about: known?.about ?? '',
     });
     this.#send(runId, { kind: 'agent', agent: facts });
   }

@@ -17,9 +17,13 @@ interface CastProps {
 export function Cast({ cast, agents, waiting, chosen, onChoose }: CastProps) {
   const t = useText();
   const { showsThinking, showsTools } = useStore(settings);
-  const hubs = new Map<string, string[]>();
-  for (const { hubs: names, name } of agents)
-    for (const hub of names) hubs.set(hub, [...(hubs.get(hub) ?? []), name]);
+  const hubs = new Map<string, { name: string; members: string[] }>();
+  for (const { hubs: ids, hubNames, name } of agents) {
+    for (const id of ids) {
+      const hub = hubs.get(id) ?? { name: hubNames?.[id] ?? id, members: [] };
+      hubs.set(id, { ...hub, members: [...hub.members, name] });
+    }
+  }
   return (
     <nav className="cast" aria-label={t.cast}>
       <h2 className="label">{t.cast}</h2>
@@ -51,10 +55,10 @@ export function Cast({ cast, agents, waiting, chosen, onChoose }: CastProps) {
         <>
           <h2 className="label">{t.hubs}</h2>
           <ul className="hubs">
-            {[...hubs].map(([hub, names]) => (
-              <li key={hub}>
-                <strong>{hub}</strong>
-                <span className="sub">{names.join(', ')}</span>
+            {[...hubs].map(([id, { name, members }]) => (
+              <li key={id}>
+                <strong>{name}</strong>
+                <span className="sub">{members.join(', ')}</span>
               </li>
             ))}
           </ul>

@@ -85,7 +85,8 @@ export function Composer({ run, cast, maxFileBytes, suggestions }: ComposerProps
     await perform({ type: 'interrupt', ...(target !== '' && { agentId: target }) });
   };
   const attach = async (files: Iterable<File>): Promise<void> => {
-    for (const file of files) {
+    const chosenFiles = [...files]; // a copy: the list of the picker is emptied while the first file is read
+    for (const file of chosenFiles) {
       if (file.size > maxFileBytes) {
         setProblem(t.fileTooLarge(file.name, formatBytes(maxFileBytes)));
         continue;

@@ -2,6 +2,7 @@ import { ArrowDown } from 'lucide-react';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent } from 'react';
 import { Virtualizer, type VirtualizerHandle } from 'virtua';
 
+import { encoded } from '../encoded.ts';
 import { useText } from '../i18n/use-text.ts';
 import { useKeys } from '../keys.ts';
 import { useStore, type Store } from '../live/store.ts';
@@ -209,7 +210,7 @@ function RowBody({ row, onToggle, canDecide }: RowBodyProps) {
 
 /** Element id of a row. Keys hold any text, so they are encoded. */
 function rowId(key: string | undefined): string {
-  return `row-${encodeURIComponent(key ?? '').replaceAll(/[^\w-]/g, '_')}`;
+  return `row-${encoded(key ?? '').replaceAll(/[^\w-]/g, '_')}`;
 }
 
 function speakerOf(row: Row | undefined): number | undefined {

@@ -2,6 +2,7 @@ import { FileText, ImageOff } from 'lucide-react';
 import { useState } from 'react';
 import type { AudioBlock, FileBlock, ImageBlock, MediaSource, VideoBlock } from 'troupe';
 
+import { encoded } from '../encoded.ts';
 import { FILE_SCHEME } from '../../../src/protocol.ts';
 import { useText } from '../i18n/use-text.ts';
 import { safeLink } from '../markdown/safe-link.ts';
@@ -18,7 +19,7 @@ export function localUrl(source: MediaSource): string | undefined {
   if (source.type === 'base64')
     return SHOWN.test(source.mediaType) ? `data:${source.mediaType};base64,${source.data}` : undefined;
   if (!source.url.startsWith(FILE_SCHEME)) return undefined;
-  return apiUrl(`files/${encodeURIComponent(source.url.slice(FILE_SCHEME.length))}`);
+  return apiUrl(`files/${encoded(source.url.slice(FILE_SCHEME.length))}`);
 }
 
 /** An image, a sound, a video or a file. Media of other servers are links, which only a click follows. */

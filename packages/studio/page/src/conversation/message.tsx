@@ -12,6 +12,8 @@ import { Media } from './media.tsx';
 import { isSpoken, type MessageRow } from './rows.ts';
 
 const MAX_PATH_DEPTH = 3;
+/** Name of messages of a person who has no other one. */
+const DEFAULT_USER = 'user';
 
 /** One message: a bar in the colour of its agent, the name, and its blocks. */
 export const Message = memo(function Message({ row }: { row: MessageRow }) {
@@ -19,14 +21,15 @@ export const Message = memo(function Message({ row }: { row: MessageRow }) {
   const { language, showsThinking } = useStore(settings);
   const { msg, hasHeader, depth } = row;
   const isUser = msg.role === 'user' && msg.agentPath.length === 0;
-  const name = depth > MAX_PATH_DEPTH ? msg.agentPath.join(' › ') : msg.name;
+  const own = isUser && msg.name === DEFAULT_USER ? t.you : msg.name;
+  const name = depth > MAX_PATH_DEPTH ? msg.agentPath.join(' › ') : own;
   const shown = msg.content.filter((block) => isSpoken(block, showsThinking));
   return (
     <article
       className="message"
       data-user={isUser}
       {...agentColour(row.colour)}
-      aria-label={t.messageOf(msg.name)}
+      aria-label={t.messageOf(own)}
     >
       {hasHeader && (
         <header>

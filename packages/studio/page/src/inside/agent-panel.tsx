@@ -3,9 +3,9 @@ import { RefreshCw } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import type { ContentBlock } from 'troupe';
 
+import { encoded } from '../encoded.ts';
 import type {
   AgentInside,
-  BudgetInside,
   CompressionInside,
   HookInside,
   MemoryInside,
@@ -17,12 +17,13 @@ import { Block } from '../conversation/message.tsx';
 import { argumentsInLine } from '../conversation/arguments-line.ts';
 import { useText } from '../i18n/use-text.ts';
 import { useStore } from '../live/store.ts';
-import { formatClock, formatCost, formatCount } from '../parts/format.ts';
+import { formatClock, formatCount } from '../parts/format.ts';
 import { JsonTree } from '../parts/json-tree.tsx';
 import { Empty, Failed, Loading } from '../parts/states.tsx';
 import { Tabs } from '../parts/tabs.tsx';
-import { get } from '../server/request.ts';
+import { get, RequestError } from '../server/request.ts';
 import { settings } from '../settings.ts';
+import { Budgets } from './budgets.tsx';
 import type { InspectorProps } from './inspector.tsx';
 
 type AgentPart = 'memory' | 'tools' | 'state';
@@ -37,16 +38,18 @@ export function useAgentInside({ run, detail, row, at, version }: InspectorProps
   const [wanted, setAgentId] = useState<string>();
   const path = row?.kind === 'message' ? row.msg.agentPath : row?.kind === 'tool' ? row.path : [];
   const ofRow = detail.agents.find((agent) => agent.path.join() === path.join())?.id;
-  const agentId = wanted ?? ofRow ?? detail.agents[0]?.id;
+  const root = detail.agents.find((agent) => agent.path.length === 1) ?? detail.agents[0];
+  const agentId = wanted ?? ofRow ?? root?.id;
   const [isForced, setForced] = useState(false);
   const inside = useQuery({
     queryKey: ['inside', run.id, agentId, at, isForced],
     queryFn: async () =>
-      get<AgentInside>(`runs/${encodeURIComponent(run.id)}/agents/${encodeURIComponent(agentId ?? '')}`, {
+      get<AgentInside>(`runs/${encoded(run.id)}/agents/${encoded(agentId ?? '')}`, {
         at,
         refresh: isForced && at === undefined,
       }),
     enabled: agentId !== undefined,
+    retry: (count, error) => count < 1 && !isUnread(error),
     placeholderData: (before) => before,
   });
   const { refetch } = inside;
@@ -59,6 +62,11 @@ export function useAgentInside({ run, detail, row, at, version }: InspectorProps
     if (isForced) void refetch();
   };
   return { agentId, setAgentId, inside, refresh };
+}
+
+/** Whether the program has not told anything about the inside of an agent so far. */
+function isUnread(error: Error | null): boolean {
+  return error instanceof RequestError && error.code === 'not_found';
 }
 
 /** Memory, tools or state of one agent. */
@@ -98,7 +106,16 @@ export function AgentPanel(props: InspectorProps & { part: AgentPart }) {
           </button>
         )}
       </div>
-      {inside.error !== null && inside.data === undefined && (
+      {isUnread(inside.error) && (
+        <Empty title={t.notRead}>
+          {at === undefined && (
+            <button type="button" className="button small" onClick={refresh}>
+              <RefreshCw size={13} aria-hidden /> {t.readNow}
+            </button>
+          )}
+        </Empty>
+      )}
+      {inside.error !== null && !isUnread(inside.error) && inside.data === undefined && (
         <Failed error={inside.error} onRetry={() => void inside.refetch()} />
       )}
       {inside.data === undefined && inside.error === null && <Loading />}
@@ -117,7 +134,7 @@ function Parts({ inside, part }: { inside: AgentInside; part: AgentPart }) {
       {part === 'tools' && (
         <>
           <ToolGroups groups={inside.toolGroups ?? []} />
-          {inside.budget !== undefined && <Budget budget={inside.budget} />}
+          {inside.budgets !== undefined && <Budgets budgets={inside.budgets} />}
           <Hooks hooks={inside.hooks} />
         </>
       )}
@@ -279,50 +296,6 @@ function ToolGroups({ groups }: { groups: readonly ToolGroupInside[] }) {
       ))}
     </section>
   ));
-}
-
-function Budget({ budget }: { budget: BudgetInside }) {
-  const t = useText();
-  const { spent, limits } = budget;
-  return (
-    <section>
-      <h3>{t.budget}</h3>
-      <p className="sums">
-        <span>{t.calls(spent.modelCalls)}</span>
-        <span title={t.tokensInOut}>
-          {formatCount(spent.inputTokens)} → {formatCount(spent.outputTokens)}
-        </span>
-        <span>{formatCost(spent.cost)}</span>
-      </p>
-      <ul className="meters">
-        {Object.entries(limits).map(([name, limit]) => {
-          const used = usedOf(name, budget);
-          return (
-            <li key={name}>
-              <span>{name}</span>
-              {used === undefined ? (
-                <span />
-              ) : (
-                <meter min={0} max={limit} high={limit * 0.8} value={used} aria-label={name} />
-              )}
-              <span className="sub">
-                {used === undefined
-                  ? limit.toLocaleString()
-                  : `${used.toLocaleString()} / ${limit.toLocaleString()}`}
-              </span>
-            </li>
-          );
-        })}
-      </ul>
-    </section>
-  );
-}
-
-function usedOf(name: string, { spent }: BudgetInside): number | undefined {
-  const lower = name.toLowerCase();
-  if (lower.includes('cost')) return spent.cost;
-  if (lower.includes('modelcalls')) return spent.modelCalls;
-  return lower.includes('tokens') ? spent.inputTokens + spent.outputTokens : undefined;
 }
 
 function Hooks({ hooks }: { hooks: readonly HookInside[] }) {

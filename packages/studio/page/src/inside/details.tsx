@@ -45,10 +45,10 @@ function RunFacts({ run, detail, fold }: InspectorProps) {
           [t.work, formatMs(run.workMs)],
           [t.waitingWord, run.waitMs > 0 ? formatMs(run.waitMs) : undefined],
           [t.modelCalls, usage.modelCalls],
-          [t.inputTokens, usage.inputTokens.toLocaleString()],
-          [t.outputTokens, usage.outputTokens.toLocaleString()],
+          [t.inputTokens, usage.inputTokens > 0 ? usage.inputTokens.toLocaleString() : undefined],
+          [t.outputTokens, usage.outputTokens > 0 ? usage.outputTokens.toLocaleString() : undefined],
           [t.cachedTokens, usage.cachedTokens > 0 ? usage.cachedTokens.toLocaleString() : undefined],
-          [t.cost, formatCost(usage.cost)],
+          [t.cost, usage.cost > 0 ? formatCost(usage.cost) : undefined],
           [t.dropped, run.dropped > 0 ? run.dropped : undefined],
           [t.session, run.sessionId],
           [

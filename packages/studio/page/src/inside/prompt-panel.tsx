@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 
+import { encoded } from '../encoded.ts';
 import type {
   PromptDetail,
   PromptDiff,
@@ -92,7 +93,7 @@ function WholePrompt({ runId, n }: { runId: string; n: number }) {
   const t = useText();
   const prompt = useQuery({
     queryKey: ['prompt', runId, n],
-    queryFn: async () => get<PromptDetail>(`runs/${encodeURIComponent(runId)}/prompts/${n}`),
+    queryFn: async () => get<PromptDetail>(`runs/${encoded(runId)}/prompts/${n}`),
   });
   if (prompt.error !== null) return <Failed error={prompt.error} onRetry={() => void prompt.refetch()} />;
   if (prompt.data === undefined) return <Loading />;
@@ -163,8 +164,7 @@ function Difference({ runId, n }: { runId: string; n: number }) {
   const other = query.get('vs') ?? undefined;
   const diff = useQuery({
     queryKey: ['prompt-diff', runId, n, other],
-    queryFn: async () =>
-      get<PromptDiff>(`runs/${encodeURIComponent(runId)}/prompts/${n}/diff`, { run: other }),
+    queryFn: async () => get<PromptDiff>(`runs/${encoded(runId)}/prompts/${n}/diff`, { run: other }),
   });
   if (diff.error !== null) return <Failed error={diff.error} onRetry={() => void diff.refetch()} />;
   if (diff.data === undefined) return <Loading />;

@@ -50,14 +50,15 @@ const GAP_WIDTH = 0.03;
 /** The time axis with gaps folded, in which nothing runs. Waiting for a person counts as a gap. */
 export function timeAxis(spans: readonly Span[], nowMs: number, isFolding: boolean): readonly AxisPart[] {
   if (spans.length === 0) return [];
-  // The span of a tool call lasts while the tool call is pending: nothing runs then.
-  const asked = new Set(spans.flatMap(({ kind, toolCallId }) => (kind === 'wait' ? (toolCallId ?? []) : [])));
+  const waits = spans
+    .filter(({ kind }) => kind === 'wait')
+    .map((wait) => ({ start: wait.startMs, end: wait.endMs ?? nowMs, agentPath: wait.agentPath }));
   const busy = spans
-    .filter(
-      ({ kind, toolCallId = '' }) =>
-        kind === 'model' || kind === 'other' || (kind === 'tool' && !asked.has(toolCallId)),
-    )
-    .map(({ startMs, endMs }) => ({ start: startMs, end: endMs ?? nowMs }));
+    .filter(({ kind }) => kind === 'model' || kind === 'other' || kind === 'tool')
+    .flatMap((span) => {
+      const whole = { start: span.startMs, end: span.endMs ?? nowMs };
+      return span.kind === 'tool' ? without(whole, waits.filter(isBelow(span))) : [whole];
+    });
   const start = Math.min(...spans.map(({ startMs }) => startMs));
   const end = Math.max(start + 1, ...spans.map(({ endMs }) => endMs ?? nowMs));
   const gaps: { start: number; end: number }[] = [];
@@ -85,6 +86,29 @@ export function timeAxis(spans: readonly Span[], nowMs: number, isFolding: boole
     add(gap.end, true);
   }
   add(end, false);
+  return parts;
+}
+
+interface Stretch {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Whether a person was asked in a tool call: nothing runs there in this time. */
+function isBelow({ agentPath }: Span): (wait: { readonly agentPath: readonly string[] }) => boolean {
+  return (wait) => agentPath.every((name, at) => wait.agentPath[at] === name);
+}
+
+/** The parts of a stretch of time outside of others. */
+function without(whole: Stretch, others: readonly Stretch[]): readonly Stretch[] {
+  let parts: readonly Stretch[] = [whole];
+  for (const { start, end } of others)
+    parts = parts
+      .flatMap((part) => [
+        { start: part.start, end: Math.min(part.end, start) },
+        { start: Math.max(part.start, end), end: part.end },
+      ])
+      .filter((part) => part.start < part.end);
   return parts;
 }
 

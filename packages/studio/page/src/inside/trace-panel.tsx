@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 
+import { encoded } from '../encoded.ts';
 import type { SpanPage } from '../../../src/protocol.ts';
 import { useText } from '../i18n/use-text.ts';
 import { Failed, Loading } from '../parts/states.tsx';
@@ -15,7 +16,7 @@ export function TracePanel({ run, fold, version, at, onSelectSeq }: InspectorPro
   const page = useQuery({
     queryKey: ['spans', run.id, source],
     queryFn: async ({ signal }) =>
-      get<SpanPage>(`runs/${encodeURIComponent(run.id)}/spans`, { source, limit: 5000 }, signal),
+      get<SpanPage>(`runs/${encoded(run.id)}/spans`, { source, limit: 5000 }, signal),
     placeholderData: (before) => before,
   });
   const { refetch } = page;

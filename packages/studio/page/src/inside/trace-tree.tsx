@@ -6,7 +6,7 @@ import type { Span } from '../../../src/protocol.ts';
 import { agentColour } from '../conversation/agent-colour.ts';
 import { useText } from '../i18n/use-text.ts';
 import { useKeys } from '../keys.ts';
-import { formatCost, formatCount, formatExact, formatMs, useNow } from '../parts/format.ts';
+import { formatCost, formatExact, formatMs, formatTokens, useNow } from '../parts/format.ts';
 import { JsonTree } from '../parts/json-tree.tsx';
 import { Empty } from '../parts/states.tsx';
 import { Facts } from './details.tsx';
@@ -19,6 +19,8 @@ interface TraceTreeProps {
 }
 
 const MAX_PLAIN = 120;
+/** Share of the axis that the length of a gap needs. */
+const LABEL_WIDTH = 0.3;
 
 /** Spans as a tree with bars on the time axis. */
 export function TraceTree({ spans, colourOf, onSelect }: TraceTreeProps) {
@@ -41,6 +43,7 @@ export function TraceTree({ spans, colourOf, onSelect }: TraceTreeProps) {
     setClosed(next);
   };
   const span = spans.find(({ id }) => id === chosen);
+  const labelled = labelledGaps(axis);
   const line = (row: SpanRow) => (
     <SpanLine
       key={row.span.id}
@@ -86,7 +89,7 @@ export function TraceTree({ spans, colourOf, onSelect }: TraceTreeProps) {
               className="gap"
               style={{ left: `${part.from * 100}%`, width: `${(part.to - part.from) * 100}%` }}
             >
-              ⋮{formatMs(part.toMs - part.fromMs)}⋮
+              {labelled.has(part) ? `⋮${formatMs(part.toMs - part.fromMs)}⋮` : '⋮'}
             </span>
           ) : null,
         )}
@@ -101,6 +104,18 @@ export function TraceTree({ spans, colourOf, onSelect }: TraceTreeProps) {
       {span !== undefined && <SpanFacts span={span} />}
     </div>
   );
+}
+
+/** Gaps whose length has room beside the ones before it. */
+function labelledGaps(axis: readonly AxisPart[]): ReadonlySet<AxisPart> {
+  const found = new Set<AxisPart>();
+  let free = 0;
+  for (const part of axis) {
+    if (!part.isGap || part.from < free) continue;
+    found.add(part);
+    free = part.to + LABEL_WIDTH;
+  }
+  return found;
 }
 
 function matches(
@@ -121,15 +136,17 @@ function Sums({ spans, now }: { spans: readonly Span[]; now: number }) {
     .reduce((sum, span) => sum + (span.endMs ?? now) - span.startMs, 0);
   const sum = (pick: (span: Span) => number | undefined): number =>
     spans.reduce((total, span) => total + (span.kind === 'agent' ? 0 : (pick(span) ?? 0)), 0);
+  const tokens = formatTokens(
+    sum(({ usage }) => usage?.inputTokens),
+    sum(({ usage }) => usage?.outputTokens),
+  );
+  const cost = sum(({ usage }) => usage?.cost);
   return (
     <p className="sums">
       <span>{formatMs(end - start)}</span>
       {waits > 0 && <span className="wait">◆ {formatMs(waits)}</span>}
-      <span title={t.tokensInOut}>
-        {formatCount(sum(({ usage }) => usage?.inputTokens))} →{' '}
-        {formatCount(sum(({ usage }) => usage?.outputTokens))}
-      </span>
-      <span>{formatCost(sum(({ usage }) => usage?.cost))}</span>
+      {tokens !== undefined && <span title={t.tokensInOut}>{tokens}</span>}
+      {cost > 0 && <span>{formatCost(cost)}</span>}
       <span>{t.spanCount(spans.length)}</span>
     </p>
   );

@@ -1,3 +1,4 @@
+import { encoded } from '../encoded.ts';
 import type { EntryPage, RunEntry } from '../../../src/protocol.ts';
 import { get, messageOf } from '../server/request.ts';
 import { live } from './live-client.ts';
@@ -53,7 +54,7 @@ export class RunTape {
   /** Loads the end of the tape, then listens to new entries, then loads the entries before. */
   async open(): Promise<void> {
     try {
-      const page = await get<EntryPage>(`runs/${encodeURIComponent(this.runId)}/entries`, {
+      const page = await get<EntryPage>(`runs/${encoded(this.runId)}/entries`, {
         tail: true,
         compact: true,
         limit: PAGE_SIZE,
@@ -94,7 +95,7 @@ export class RunTape {
     let hasEarlier = true;
     try {
       for (let count = 0; count < PAGES_AT_ONCE && hasEarlier; count++) {
-        const page = await get<EntryPage>(`runs/${encodeURIComponent(this.runId)}/entries`, {
+        const page = await get<EntryPage>(`runs/${encoded(this.runId)}/entries`, {
           before,
           compact: true,
           limit: PAGE_SIZE,

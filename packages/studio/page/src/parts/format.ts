@@ -30,6 +30,11 @@ export function formatBytes(bytes: number): string {
   return `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 }
 
+/** Tokens in and out; undefined if none were counted. */
+export function formatTokens(input: number, output: number): string | undefined {
+  return input + output > 0 ? `${formatCount(input)} → ${formatCount(output)}` : undefined;
+}
+
 export function formatCost(cost: number): string {
   if (cost === 0) return '$0';
   return cost < 0.01 ? `$${cost.toFixed(4)}` : `$${cost.toFixed(2)}`;
@@ -38,6 +43,11 @@ export function formatCost(cost: number): string {
 /** Time of day, to the second. */
 export function formatClock(at: string | number, language: Language): string {
   return new Date(at).toLocaleTimeString(LOCALES[language], { hour12: false });
+}
+
+/** Day and month. */
+export function formatDay(date: Date, language: Language): string {
+  return date.toLocaleDateString(LOCALES[language], { day: 'numeric', month: 'short' });
 }
 
 /** Date and time to the millisecond, for details. */

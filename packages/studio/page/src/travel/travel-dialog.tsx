@@ -3,6 +3,7 @@ import { GitBranch, History } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import type { ContentBlock } from 'troupe';
 
+import { encoded } from '../encoded.ts';
 import type {
   BranchRequest,
   OfferedAgent,
@@ -30,7 +31,7 @@ export function TravelDialog({ run, agent, verb, onClose }: TravelDialogProps) {
   const [callId, setCallId] = useState<string>();
   const turns = useQuery({
     queryKey: ['turns', run.id],
-    queryFn: async () => get<{ turns: readonly TurnInfo[] }>(`runs/${encodeURIComponent(run.id)}/turns`),
+    queryFn: async () => get<{ turns: readonly TurnInfo[] }>(`runs/${encoded(run.id)}/turns`),
     staleTime: 0,
   });
   const usable =
@@ -102,7 +103,7 @@ function Branch({ run, agent, turn, onClose }: BranchProps) {
         ...(model !== '' && { model }),
         ...(toolSet !== '' && { toolSet }),
       };
-      return post<StudioRun>(`runs/${encodeURIComponent(run.id)}/branch`, request);
+      return post<StudioRun>(`runs/${encoded(run.id)}/branch`, request);
     },
     onSuccess: ({ id }) => {
       onClose();
@@ -188,8 +189,7 @@ function Choice(props: {
 function Replay({ run, turn }: { run: StudioRun; turn: TurnInfo }) {
   const t = useText();
   const replay = useMutation({
-    mutationFn: async () =>
-      post<ReplayReport>(`runs/${encodeURIComponent(run.id)}/replay`, { callId: turn.callId }),
+    mutationFn: async () => post<ReplayReport>(`runs/${encoded(run.id)}/replay`, { callId: turn.callId }),
   });
   const { mutate } = replay;
   useEffect(() => mutate(), [mutate]);

@@ -6,11 +6,11 @@ import 'uplot/dist/uPlot.min.css';
 import type { Charts, ChartSeries, ChartTotals } from '../../../src/protocol.ts';
 import { useText, type Dictionary } from '../i18n/use-text.ts';
 import { useStore } from '../live/store.ts';
-import { formatCost, formatCount, formatMs } from '../parts/format.ts';
+import { formatClock, formatCost, formatCount, formatDay, formatMs } from '../parts/format.ts';
 import { Empty, Failed, Loading } from '../parts/states.tsx';
 import { changeQuery, useRoute } from '../route.ts';
 import { get } from '../server/request.ts';
-import { settings } from '../settings.ts';
+import { settings, type Language } from '../settings.ts';
 
 const HOURS = { '1h': 1, '24h': 24, '7d': 168, '30d': 720 } as const;
 type Span = keyof typeof HOURS;
@@ -47,6 +47,9 @@ const MEASURES: readonly Measure[] = [
   { key: 'calls', top: 4, values: ({ calls }) => calls, format: formatCount },
   { key: 'errors', top: 4, values: ({ errors }) => errors, format: formatCount },
 ];
+
+/** Lines with more values have no points. */
+const MAX_POINTS = 40;
 
 /** Measures that tools have. */
 const OF_TOOLS: readonly Measure['key'][] = ['latency', 'calls', 'errors'];
@@ -130,7 +133,11 @@ function All({ charts, measures, by }: { charts: Charts; measures: readonly Meas
         {measures.map((measure) => (
           <figure key={measure.key} className="chart">
             <figcaption>{t.measures[measure.key]}</figcaption>
-            <Plot charts={charts} measure={measure} t={t} />
+            {charts.series.some((one) => measure.values(one).some((value) => (value ?? 0) > 0)) ? (
+              <Plot charts={charts} measure={measure} t={t} />
+            ) : (
+              <p className="plot-empty">{t.noneMeasured}</p>
+            )}
           </figure>
         ))}
       </div>
@@ -141,7 +148,7 @@ function All({ charts, measures, by }: { charts: Charts; measures: readonly Meas
 
 function Plot({ charts, measure, t }: { charts: Charts; measure: Measure; t: Dictionary }) {
   const box = useRef<HTMLDivElement>(null);
-  const { theme } = useStore(settings);
+  const { theme, language } = useStore(settings);
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
@@ -157,25 +164,30 @@ function Plot({ charts, measure, t }: { charts: Charts; measure: Measure; t: Dic
       label: one.key,
       stroke: colour(`--agent-${index % 8}`),
       width: 2,
-      points: { show: true, size: 4 },
+      points: {
+        show: (_, at) => isSparse(data[at] ?? []),
+        filter: (_, at) => indicesAboveZero(data[at] ?? []),
+        size: 6,
+        fill: colour(`--agent-${index % 8}`),
+      },
       spanGaps: false,
       value: (_, value: number | null) => (value === null ? '–' : measure.format(value)),
     }));
+    const data: uPlot.AlignedData = [
+      charts.times.map((time) => time / 1000),
+      ...charts.series.map((one) => [...measure.values(one)]),
+    ];
     const options: uPlot.Options = {
       width: element.clientWidth,
       height: 190,
       series: [{ label: t.time }, ...series],
       axes: [
-        axis,
+        { ...axis, values: (_, times) => axisTimes(times, language) },
         { ...axis, size: 62, values: (_, values) => values.map((value) => measure.format(value)) },
       ],
       scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, measure.top)] } },
       legend: { show: charts.series.length > 1 },
     };
-    const data: uPlot.AlignedData = [
-      charts.times.map((time) => time / 1000),
-      ...charts.series.map((one) => [...measure.values(one)]),
-    ];
     const plot = new uPlot(options, data, element);
     const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: 190 }));
     observer.observe(element);
@@ -183,10 +195,29 @@ function Plot({ charts, measure, t }: { charts: Charts; measure: Measure; t: Dic
       observer.disconnect();
       plot.destroy();
     };
-  }, [charts, measure, theme, t]);
+  }, [charts, measure, theme, language, t]);
   return (
     <div ref={box} className="plot" role="img" aria-label={`${t.measures[measure.key]}. ${t.tableBelow}`} />
   );
+}
+
+/** Whether few values are there: lines alone would not show them. */
+function isSparse(values: ArrayLike<number | null | undefined>): boolean {
+  return indicesAboveZero(values).length <= MAX_POINTS;
+}
+
+function indicesAboveZero(values: ArrayLike<number | null | undefined>): number[] {
+  return Array.from(values).flatMap((value, at) => ((value ?? 0) > 0 ? [at] : []));
+}
+
+/** Texts of the time axis: times of day, and the date where a day begins. */
+function axisTimes(times: readonly number[], language: Language): string[] {
+  const step = (times[1] ?? 0) - (times[0] ?? 0);
+  return times.map((time) => {
+    const date = new Date(time * 1000);
+    const isDay = step >= 86_400 || (date.getHours() === 0 && date.getMinutes() === 0);
+    return isDay ? formatDay(date, language) : formatClock(date.getTime(), language).slice(0, 5);
+  });
 }
 
 function Totals({ charts, by }: { charts: Charts; by: Group }) {

@@ -4,7 +4,7 @@ import type { ContentBlock } from 'troupe';
 
 import type { ComparedTurn, Comparison, StudioRun, TurnInfo } from '../../../src/protocol.ts';
 import { useText } from '../i18n/use-text.ts';
-import { formatCost, formatCount, formatMs } from '../parts/format.ts';
+import { formatCost, formatMs, formatTokens } from '../parts/format.ts';
 import { Empty, Failed, Loading } from '../parts/states.tsx';
 import { RunStatus } from '../parts/status.tsx';
 import { hrefOf } from '../route.ts';
@@ -23,6 +23,8 @@ export function Compare({ a, b }: { a: string; b: string }) {
     return <Failed error={comparison.error} onRetry={() => void comparison.refetch()} />;
   if (comparison.data === undefined) return <Loading lines={8} />;
   const { rows, firstDifferent } = comparison.data;
+  const fork = rows.findIndex(({ isShared }) => !isShared);
+  const shared = fork === -1 ? rows.length : fork;
   return (
     <div className="view compare">
       <h1>{t.compareRuns}</h1>
@@ -31,9 +33,19 @@ export function Compare({ a, b }: { a: string; b: string }) {
         <RunHead run={comparison.data.b} />
       </div>
       <p className="sub">{firstDifferent === undefined ? t.allSame : t.firstDifferent(firstDifferent + 1)}</p>
+      {shared > 0 && (
+        <details className="compare-shared">
+          <summary>{t.sharedTurns(shared)}</summary>
+          <ol className="compare-rows">
+            {rows.slice(0, shared).map((row, index) => (
+              <CompareRow key={index} row={row} isFirst={false} />
+            ))}
+          </ol>
+        </details>
+      )}
       <ol className="compare-rows">
-        {rows.map((row, index) => (
-          <CompareRow key={index} row={row} isFirst={index === firstDifferent} />
+        {rows.slice(shared).map((row, index) => (
+          <CompareRow key={index} row={row} isFirst={index + shared === firstDifferent} />
         ))}
       </ol>
     </div>
@@ -42,6 +54,7 @@ export function Compare({ a, b }: { a: string; b: string }) {
 
 function RunHead({ run }: { run: StudioRun }) {
   const t = useText();
+  const tokens = formatTokens(run.usage.inputTokens, run.usage.outputTokens);
   return (
     <section className="compare-head" aria-label={run.name}>
       <h2>
@@ -52,10 +65,8 @@ function RunHead({ run }: { run: StudioRun }) {
         <RunStatus status={run.status} />
         <span>{t.messages(run.messages)}</span>
         <span>{formatMs(run.workMs)}</span>
-        <span title={t.tokensInOut}>
-          {formatCount(run.usage.inputTokens)} → {formatCount(run.usage.outputTokens)}
-        </span>
-        <span>{formatCost(run.usage.cost)}</span>
+        {tokens !== undefined && <span title={t.tokensInOut}>{tokens}</span>}
+        {run.usage.cost > 0 && <span>{formatCost(run.usage.cost)}</span>}
       </p>
     </section>
   );
@@ -87,8 +98,10 @@ function TurnSide({ turn }: { turn: TurnInfo | undefined }) {
   const tools = Object.entries(turn.tools);
   return (
     <div className="turn-side">
-      <p className="turn-input">{turn.input.map(({ content }) => plain(content)).join('\n')}</p>
-      <p>{turn.answer ?? '…'}</p>
+      <p className="turn-input">
+        {turn.input.map(({ content }) => plain(content)).join('\n') || t.decisionTurn}
+      </p>
+      <p>{turn.answer === undefined ? '…' : withoutMarks(turn.answer)}</p>
       <p className="sub">
         {[turn.status && t.callStatus[turn.status], ...tools.map(([name, count]) => `${name} × ${count}`)]
           .filter(Boolean)
@@ -96,6 +109,11 @@ function TurnSide({ turn }: { turn: TurnInfo | undefined }) {
       </p>
     </div>
   );
+}
+
+/** The first line of an answer without marks of Markdown. */
+function withoutMarks(line: string): string {
+  return line.replace(/^#+\s+/, '').replaceAll(/\*\*|`/g, '');
 }
 
 function plain(content: string | readonly ContentBlock[]): string {

@@ -1,7 +1,17 @@
 import { useMutation } from '@tanstack/react-query';
-import { MessageSquarePlus } from 'lucide-react';
+import {
+  Bot,
+  ClipboardList,
+  MessageSquarePlus,
+  MessageSquareText,
+  OctagonPause,
+  ShieldQuestion,
+  TextCursorInput,
+  Wrench,
+  type LucideIcon,
+} from 'lucide-react';
 
-import type { OfferedAgent, StudioInfo, StudioRun } from '../../../src/protocol.ts';
+import type { OfferedAgent, StudioInfo, StudioRun, Suggestion } from '../../../src/protocol.ts';
 import { useText } from '../i18n/use-text.ts';
 import { live } from '../live/live-client.ts';
 import { useStore } from '../live/store.ts';
@@ -15,6 +25,17 @@ import { useInfo, useRuns } from './queries.ts';
 import { RunList } from './run-list.tsx';
 
 const RECENT = 20;
+
+/** Signs of what a suggestion shows. */
+const SIGNS: ReadonlyMap<Suggestion['shows'], LucideIcon> = new Map([
+  ['streaming', MessageSquareText],
+  ['tool', Wrench],
+  ['approval', ShieldQuestion],
+  ['interrupt', OctagonPause],
+  ['sub_agent', Bot],
+  ['plan', ClipboardList],
+  ['form', TextCursorInput],
+]);
 
 /** The first view: everything that needs a person, then what runs, then the last runs. */
 export function Now() {
@@ -95,14 +116,24 @@ function Offer({ agent }: { agent: OfferedAgent }) {
       </div>
       {agent.description !== '' && <p>{agent.description}</p>}
       {agent.suggestions.length > 0 && (
-        <ul className="suggestions" aria-label={t.suggestions}>
-          {agent.suggestions.map((suggestion) => (
-            <li key={suggestion.text}>
-              <button type="button" disabled={start.isPending} onClick={() => start.mutate(suggestion.text)}>
-                {suggestion.label[language]}
-              </button>
-            </li>
-          ))}
+        <ul className="starters" aria-label={t.suggestions}>
+          {agent.suggestions.map((suggestion) => {
+            const Icon = SIGNS.get(suggestion.shows) ?? MessageSquareText;
+            return (
+              <li key={suggestion.text}>
+                <button
+                  type="button"
+                  disabled={start.isPending}
+                  aria-label={suggestion.label[language]}
+                  onClick={() => start.mutate(suggestion.text)}
+                >
+                  <Icon size={18} aria-hidden />
+                  <span className="starter-label">{suggestion.label[language]}</span>
+                  <span className="starter-text">{suggestion.text}</span>
+                </button>
+              </li>
+            );
+          })}
         </ul>
       )}
       {start.error !== null && (

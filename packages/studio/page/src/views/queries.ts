@@ -1,5 +1,6 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 
+import { encoded } from '../encoded.ts';
 import type { RunDetail, RunPage, StudioInfo } from '../../../src/protocol.ts';
 import { get } from '../server/request.ts';
 
@@ -26,7 +27,7 @@ export function useRuns(filter: RunFilter): UseQueryResult<RunPage> {
 export function useRunDetail(runId: string): UseQueryResult<RunDetail> {
   return useQuery({
     queryKey: ['run', runId],
-    queryFn: async ({ signal }) => get<RunDetail>(`runs/${encodeURIComponent(runId)}`, {}, signal),
+    queryFn: async ({ signal }) => get<RunDetail>(`runs/${encoded(runId)}`, {}, signal),
     placeholderData: (before) => before,
   });
 }

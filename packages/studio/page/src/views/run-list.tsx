@@ -16,6 +16,16 @@ interface RunListProps {
   readonly onChoose?: (id: string, isChosen: boolean) => void;
 }
 
+/** A sum, or a dash where nothing was counted. */
+function known(value: number, format: (value: number) => string): string {
+  return value > 0 ? format(value) : '–';
+}
+
+/** Whether a run belongs to a program or a conversation of this library. */
+function isOwn({ source }: StudioRun): boolean {
+  return source === 'program' || source === 'conversation';
+}
+
 /** Runs as a table; on a phone, as blocks. */
 export function RunList({ label, runs, chosen, onChoose }: RunListProps) {
   const t = useText();
@@ -73,7 +83,7 @@ export function RunList({ label, runs, chosen, onChoose }: RunListProps) {
                   {run.name}
                 </a>
                 <span className="sub">
-                  {[run.project, run.rootAgent, run.source === 'program' ? undefined : t.source[run.source]]
+                  {[run.project, run.rootAgent, isOwn(run) ? undefined : t.source[run.source]]
                     .filter(Boolean)
                     .join(' · ')}
                 </span>
@@ -88,8 +98,8 @@ export function RunList({ label, runs, chosen, onChoose }: RunListProps) {
                 {formatMs(run.workMs)}
                 {run.waitMs > 0 && <span className="sub wait">◆ {formatMs(run.waitMs)}</span>}
               </td>
-              <td className="number">{formatCount(run.usage.inputTokens + run.usage.outputTokens)}</td>
-              <td className="number">{formatCost(run.usage.cost)}</td>
+              <td className="number">{known(run.usage.inputTokens + run.usage.outputTokens, formatCount)}</td>
+              <td className="number">{known(run.usage.cost, formatCost)}</td>
               <td className="number">
                 <time dateTime={run.updatedAt}>{formatAgo(run.updatedAt, now, language)}</time>
               </td>

@@ -11,6 +11,7 @@ import {
 } from 'lucide-react';
 import { lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react';
 
+import { encoded } from '../encoded.ts';
 import type { RunDetail, StudioRun, Suggestion, Waiting } from '../../../src/protocol.ts';
 import { Cast } from '../conversation/cast.tsx';
 import { Composer } from '../conversation/composer.tsx';
@@ -283,7 +284,7 @@ function RunHeader({ run, detail, isInspecting, onInspect, onTravel }: RunHeader
   const rename = (name: string): void => {
     setRenaming(false);
     if (name.trim() !== '' && name !== run.name)
-      void post(`runs/${encodeURIComponent(run.id)}/rename`, { name }).catch(() => undefined);
+      void post(`runs/${encoded(run.id)}/rename`, { name }).catch(() => undefined);
   };
   return (
     <header className="run-head">

@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Archive, Download, GitBranch, Play, Trash2, Upload } from 'lucide-react';
 import { useRef, useState } from 'react';
 
+import { encoded } from '../encoded.ts';
 import type { SessionList, StudioRun, StudioSession } from '../../../src/protocol.ts';
 import { useText } from '../i18n/use-text.ts';
 import { useStore } from '../live/store.ts';
@@ -27,7 +28,7 @@ export function Sessions() {
   });
   const open = useMutation({
     mutationFn: async ({ id, verb }: { id: string; verb: 'resume' | 'branch' }) =>
-      post<StudioRun>(`sessions/${encodeURIComponent(id)}/${verb}`, {}),
+      post<StudioRun>(`sessions/${encoded(id)}/${verb}`, {}),
     onSuccess: ({ id }) => goTo(['runs', id]),
   });
   const renew = async (): Promise<void> => client.invalidateQueries({ queryKey: ['runs', 'sessions'] });
@@ -135,7 +136,7 @@ function SessionLine({ session, isBusy, onOpen, onDelete }: SessionLineProps) {
       <button type="button" className="button small" disabled={isBusy} onClick={() => onOpen('branch')}>
         <GitBranch size={13} aria-hidden /> {t.branch}
       </button>
-      <a className="button small" href={apiUrl(`sessions/${encodeURIComponent(session.id)}/export`)} download>
+      <a className="button small" href={apiUrl(`sessions/${encoded(session.id)}/export`)} download>
         <Download size={13} aria-hidden /> {t.export}
       </a>
       <button type="button" className="icon-button" aria-label={t.deleteSession} onClick={onDelete}>

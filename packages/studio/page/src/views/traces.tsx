@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { ChevronLeft, ListTree } from 'lucide-react';
 import { useMemo } from 'react';
 
+import { encoded } from '../encoded.ts';
 import type { SpanPage, TracePage } from '../../../src/protocol.ts';
 import { TraceTree } from '../inside/trace-tree.tsx';
 import { useText } from '../i18n/use-text.ts';
@@ -108,7 +109,7 @@ function OneTrace({ traceId }: { traceId: string }) {
   const t = useText();
   const page = useQuery({
     queryKey: ['trace', traceId],
-    queryFn: async () => get<SpanPage>(`traces/${encodeURIComponent(traceId)}`),
+    queryFn: async () => get<SpanPage>(`traces/${encoded(traceId)}`),
   });
   const colours = useMemo(() => {
     const names = new Map<string, number>();

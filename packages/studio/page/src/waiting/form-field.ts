@@ -138,6 +138,7 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
 export function initialValue(field: FormField): JsonValue | undefined {
   if (field.preset !== undefined) return field.preset;
   if (field.kind === 'constant') return field.value;
+  if (field.kind === 'union') return field.variants[0] && initialValue(field.variants[0]);
   if (field.kind !== 'object') return undefined;
   const values: Record<string, JsonValue> = {};
   for (const { name, field: inner, isRequired } of field.fields) {

@@ -2,6 +2,7 @@ import { Plus, Trash2 } from 'lucide-react';
 import { useId, useState, type ReactNode } from 'react';
 import type { JsonValue } from 'troupe';
 
+import { encoded } from '../encoded.ts';
 import type { FieldProblem } from '../../../src/protocol.ts';
 import { useText } from '../i18n/use-text.ts';
 import { ErrorBoundary } from '../parts/error-boundary.tsx';
@@ -24,7 +25,7 @@ interface FieldProps {
 
 /** Id of the control of a field, so that a summary of problems can link to it. */
 export function fieldId(prefix: string, path: Path): string {
-  return `${prefix}-${path.map((part) => encodeURIComponent(String(part)).replaceAll('%', '_')).join('-')}`;
+  return `${prefix}-${path.map((part) => encoded(String(part)).replaceAll('%', '_')).join('-')}`;
 }
 
 interface SchemaFormProps {
@@ -321,7 +322,7 @@ function UnionField({ variants, ...props }: FieldProps & { variants: readonly Fo
       >
         {variants.map((one, index) => (
           <option key={index} value={index}>
-            {one.title ?? one.kind}
+            {one.title ?? labelOf(one)}
           </option>
         ))}
       </select>
@@ -330,6 +331,12 @@ function UnionField({ variants, ...props }: FieldProps & { variants: readonly Fo
       )}
     </div>
   );
+}
+
+/** Label of a variant without a title: the names of its fields, or its kind. */
+function labelOf(variant: FormField): string {
+  if (variant.kind === 'constant') return JSON.stringify(variant.value);
+  return variant.kind === 'object' ? variant.fields.map(({ name }) => name).join(', ') : variant.kind;
 }
 
 function fits(field: FormField, value: JsonValue | undefined): boolean {

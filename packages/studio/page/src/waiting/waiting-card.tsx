@@ -321,21 +321,22 @@ function Question({ waiting }: { waiting: QuestionWaiting }) {
         <ShieldQuestion size={16} aria-hidden />
         <strong>{t.asksYou}</strong>
       </p>
+      {waiting.about !== undefined && <p className="card-about">{waiting.about}</p>}
       <Problems id={id} problems={problems} />
       {waiting.state === 'waiting' && (
         <>
+          {field !== undefined && (
+            <SchemaForm id={id} field={field} value={value} onChange={setValue} problems={problems} />
+          )}
           <div className="field">
             <label htmlFor={`${id}-text`}>{field === undefined ? t.yourAnswer : t.yourMessage}</label>
             <textarea
               id={`${id}-text`}
-              rows={field === undefined ? 3 : 2}
+              rows={field === undefined ? 3 : 1}
               value={text}
               onChange={(event) => setText(event.target.value)}
             />
           </div>
-          {field !== undefined && (
-            <SchemaForm id={id} field={field} value={value} onChange={setValue} problems={problems} />
-          )}
         </>
       )}
       {problem !== undefined && (
