@@ -1,5 +1,5 @@
 import type { Msg } from '../message/msg.ts';
-import type { ToolSchema } from '../model/chat-model-base.ts';
+import type { ToolSchema } from '../model/tool-schema.ts';
 import type { Prompt } from './prompt.ts';
 
 /** Request data for a formatter, besides the messages. */

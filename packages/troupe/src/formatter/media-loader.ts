@@ -69,6 +69,15 @@ const ACCEPTED: Record<MediaBlock['type'], readonly string[] | undefined> = {
  * file.
  *
  * Each block is loaded once for all callers and cached as long as the block exists. Failures are not cached.
+ *
+ * @example
+ * ```ts
+ * import { MediaLoader } from 'troupe';
+ *
+ * const loader = new MediaLoader({ maxBytes: 1_000_000 });
+ * const loaded = await loader.load({ type: 'image', source: { type: 'url', url: 'data:image/png;base64,iVBORw0KGgo=' } });
+ * console.log(loaded.mediaType); // image/png
+ * ```
  */
 export class MediaLoader {
   readonly #options: MediaLoaderOptions;

@@ -1,5 +1,5 @@
 import type { TextBlock } from '../message/blocks.ts';
-import type { Msg } from '../message/msg.ts';
+import { isProgramMsg, type Msg } from '../message/msg.ts';
 import { escapeTags } from '../util/escape-tags.ts';
 import { oneLine } from '../util/text.ts';
 import { FormatterBase, type FormatContext } from './formatter-base.ts';
@@ -106,12 +106,13 @@ class HistorySection {
 }
 
 /**
- * Tells whether a message belongs to the history: not of the agent itself, not of the system, without tool
- * calls and results.
+ * Tells whether a message belongs to the history: not of the agent itself, not of the system or the program, without
+ * tool calls and results.
  */
 function isFromOthers(msg: Msg, agentName: string | undefined): boolean {
   const { results, calls, item } = partsOf(msg);
   if (item === undefined || results.length > 0 || calls.length > 0 || msg.role === 'system') return false;
+  if (isProgramMsg(msg)) return false;
   return msg.role === 'user' || msg.name !== agentName;
 }
 

@@ -64,6 +64,21 @@ const CHECKS: Readonly<Partial<Record<ModelErrorKind, string>>> = {
  *
  * With `vendor`, the message ends with what to check and with the next step that was not taken yet: wrap the
  * model in a RetryModel, in a FallbackModel, or wait.
+ *
+ * @example
+ * ```ts
+ * import { ModelError, ReActAgent } from 'troupe';
+ * import { ScriptedModel } from 'troupe/testing';
+ *
+ * const model = new ScriptedModel([{ error: new ModelError('The key is wrong.', { kind: 'auth' }) }]);
+ * const agent = new ReActAgent({ name: 'Friday', model, console: false });
+ * try {
+ *   await agent.call('Hello');
+ * } catch (error) {
+ *   if (!(error instanceof ModelError)) throw error;
+ *   console.log(error.kind, error.isRetryable); // auth false
+ * }
+ * ```
  */
 export class ModelError extends TroupeError {
   override readonly name: string = 'ModelError';

@@ -1,3 +1,5 @@
+import type { HttpHeaders } from '../util/net/http.ts';
+
 /** HTTP date in its current and its two older formats. */
 const HTTP_DATES = [
   /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/,
@@ -11,14 +13,14 @@ const NUMBER = /^\d{1,15}(?:\.\d{1,15})?$/;
  * Undefined if missing or invalid. A date counts from the `Date` of the response, which has the same clock;
  * without one, from `now`.
  */
-export function parseRetryAfter(headers: Headers, now: number): number | undefined {
+export function parseRetryAfter(headers: HttpHeaders, now: number): number | undefined {
   const exact = inMilliseconds(headers.get('retry-after-ms'), 1);
   const rough = roughDelay(headers, now);
   // Some gateways send 0 milliseconds beside a real delay in seconds.
   return exact === 0 ? (rough ?? exact) : (exact ?? rough);
 }
 
-function roughDelay(headers: Headers, now: number): number | undefined {
+function roughDelay(headers: HttpHeaders, now: number): number | undefined {
   const asked = headers.get('retry-after');
   const delay = inMilliseconds(asked, 1000);
   if (delay !== undefined) return delay;

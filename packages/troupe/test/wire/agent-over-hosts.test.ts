@@ -13,6 +13,7 @@ import { tool } from '../../src/toolkit/tool/tool.ts';
 import { validateWith } from '../../src/util/schema.ts';
 import { parseJson, type JsonObject } from '../../src/util/json.ts';
 import type { Fetch } from '../../src/util/net/http.ts';
+import { strideOf } from '../fair-sample.ts';
 import { anthropicFaults } from './anthropic-rules.ts';
 import { asBedrockStream } from './aws-frames.ts';
 import { openAiChatFaults } from './openai-chat-rules.ts';
@@ -89,13 +90,15 @@ beforeAll(async () => {
   await validateWith({ type: 'object' }, {}); // the validator is loaded when it is first needed
 });
 
+const EVERY = { stride: strideOf('ticks of an agent over hosted models at which it is stopped', 7) };
+
 describe.each(Object.entries(OVERS))('an agent over %s', (_, over) => {
   test('is interrupted at every point', async () => {
-    expect((await interruptAtEvery(scenarioOf(over))).points).toBeGreaterThan(20);
+    expect((await interruptAtEvery(scenarioOf(over), EVERY)).points).toBeGreaterThan(20);
   });
 
   test('is aborted at every point', async () => {
-    expect((await abortAtEvery(scenarioOf(over))).points).toBeGreaterThan(20);
+    expect((await abortAtEvery(scenarioOf(over), EVERY)).points).toBeGreaterThan(20);
   });
 
   test('is left after every event', async () => {

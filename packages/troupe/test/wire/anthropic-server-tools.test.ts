@@ -62,6 +62,7 @@ const cases: ProviderToolCase[] = [
   },
   { name: 'tool-search', sentBack: contentOf('tool-search'), inWords: ['tool_search_tool_bm25'] },
   { name: 'mcp', sentBack: contentOf('mcp'), inWords: ['Result of echo'] },
+  { name: 'encrypted-results', sentBack: contentOf('encrypted-results'), inWords: ['(encrypted)'] },
   { name: 'search-error', sentBack: contentOf('search-error'), inWords: ['max_uses_exceeded'] },
   { name: 'compaction', sentBack: contentOf('compaction'), inWords: ['## Zusammenfassung'] },
   {
@@ -154,7 +155,13 @@ test('a paused turn goes on by itself, as one answer with the usage of both part
     finishReason: 'stop',
     usage: { inputTokens: 2679 + 10_682, outputTokens: 20 + 510 },
   });
-  expect(msg.providerMeta).toEqual({ anthropic: { service_tier: 'standard', inference_geo: 'global' } });
+  expect(msg.providerMeta).toEqual({
+    anthropic: {
+      model: 'claude-sonnet-4-5-20250929',
+      service_tier: 'standard',
+      inference_geo: 'global',
+    },
+  });
   expect(sent.flatMap((request) => anthropicFaults(bodyOf(request)))).toEqual([]);
   expect((bodyOf(sent[1])['messages'] as unknown[]).slice(1)).toEqual([
     { role: 'assistant', content: contentOf('server-tools').slice(0, 2) },

@@ -39,6 +39,39 @@ const cases: ProviderToolCase[] = [
     sentBack: [{ text: 'Die Seite sagt: Hällo.\n\nSources:\n[1] A <https://example.com/a>' }],
     inWords: ['url_context'],
   },
+  {
+    name: 'files-in-pieces',
+    sentBack: [
+      ...[1, 2].map(() => ({
+        text: '[code_execution, run by gemini: {"code":"print(file_search.query(query=\\"Dom\\"))"}]',
+      })),
+      { text: 'Köln hat einen Dom. Er ist hoch.\n\nSources:\n[1] urlaub.txt' },
+    ],
+    inWords: ['urlaub.txt'],
+  },
+  {
+    name: 'grounding-in-pieces',
+    sentBack: [
+      {
+        text: 'Im Dom ist es kühl.\n\nSources:\n[1] A <https://example.com/a>\n[2] B <https://example.org/b>',
+      },
+    ],
+    inWords: ['Temperatur', 'https://example.org/b'],
+  },
+  {
+    name: 'maps',
+    sentBack: [{ text: 'Es gibt das Café.\n\nSources:\n[1] Café <https://maps.google.com/?cid=1>' }],
+    inWords: ['google_maps'],
+  },
+  {
+    name: 'file-search-call',
+    sentBack: [
+      ...partsOf('file-search-call').slice(0, 2),
+      { text: 'Paris ist die Hauptstadt. Schön.', thoughtSignature: 'EusBtext==' },
+    ],
+    inWords: ['file_search', 'reise.pdf, page 3'],
+  },
+  { name: 'thought-image', sentBack: partsOf('thought-image').slice(2), inWords: ['google_image_search'] },
   { name: 'code-execution', sentBack: partsOf('code-execution'), inWords: ['ZeroDivisionError'] },
   {
     name: 'two-results',
@@ -131,4 +164,15 @@ test('data of an answer besides its parts is kept', async () => {
       groundingMetadata: { searchEntryPoint: { renderedContent: '<div>Chip</div>' } },
     },
   });
+});
+
+test('an image that the model made while it was thinking is shown, and not kept', async () => {
+  const pieces = [fixtures.get('thought-image') ?? new Uint8Array()];
+  const shown: unknown[] = [];
+  for await (const delta of modelOf({ fetch: fetchOf({ pieces, headers: SSE }) }).stream({
+    messages: [Msg.user('?')],
+  }))
+    if (delta.type === 'partial_image' || (delta.type === 'block' && delta.block.type === 'image'))
+      shown.push(delta.type === 'block' ? delta.block.type : delta);
+  expect(shown).toEqual([{ type: 'partial_image', data: '/9j/4AAQ', mediaType: 'image/jpeg' }, 'image']);
 });

@@ -46,8 +46,10 @@ export interface ChatStrictness {
   readonly thinkingField?: string;
   /** Order of the roles. @default any */
   readonly roleOrder?: 'assistant_after_tool' | 'alternating';
-  /** Type of the parts of an assistant's content besides text. */
-  readonly assistantPart?: 'thinking';
+  /** Types of the parts of an assistant's content besides text. */
+  readonly assistantParts?: readonly string[];
+  /** Keys of a tool call besides those of OpenAI. */
+  readonly callKeys?: readonly string[];
 }
 
 const ANYWHERE = /^(https?:|data:image\/)/;
@@ -118,7 +120,7 @@ export const STRICTNESS = {
     ],
     callId: /^[a-zA-Z0-9]{9}$/,
     roleOrder: 'assistant_after_tool',
-    assistantPart: 'thinking',
+    assistantParts: ['thinking'],
   },
   groq: {
     ...OTHER,
@@ -178,9 +180,10 @@ export const STRICTNESS = {
   },
   compatible: {
     ...OTHER,
-    assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_content'],
+    assistantKeys: [...OTHER.assistantKeys, 'reasoning', 'reasoning_content', 'thinking_blocks'],
     imageUrl: /^data:image\//,
-    assistantPart: 'thinking',
+    assistantParts: ['thinking', 'reasoning'],
+    callKeys: ['extra_content', 'provider_specific_fields'],
   },
 } as const satisfies Record<string, ChatStrictness>;
 
@@ -378,10 +381,13 @@ function checkAssistant(faults: Faults, message: unknown, at: string, strict: Ch
   if (!faults.object(message, at, strict.assistantKeys)) return [];
   if (message['name'] !== undefined) faults.text(message['name'], `${at}.name`, NAME);
   const { content, tool_calls: calls } = message;
-  if (Array.isArray(content) && strict.assistantPart !== undefined) {
+  checkSigned(faults, message['thinking_blocks'], `${at}.thinking_blocks`);
+  if (Array.isArray(content) && strict.assistantParts !== undefined) {
+    for (const part of content as readonly JsonObject[])
+      if (part['type'] === 'reasoning') checkSigned(faults, part['summary'], `${at}.content.summary`);
     const types = faults.items(content, `${at}.content`).map((part) => String((part as JsonObject)['type']));
     faults.must(
-      types[0] === strict.assistantPart && !types.slice(1).some((type) => type !== 'text'),
+      strict.assistantParts.includes(types[0] ?? '') && !types.slice(1).some((type) => type !== 'text'),
       `${at}.content`,
     );
   } else if (content !== null || calls === undefined) faults.text(content, `${at}.content`);
@@ -392,7 +398,8 @@ function checkAssistant(faults: Faults, message: unknown, at: string, strict: Ch
     faults.text(message[strict.thinkingField], `${at}.${strict.thinkingField}`);
   const ids = list.map((call, j) => {
     const path = `${at}.tool_calls[${j}]`;
-    if (!faults.object(call, path, ['id', 'type', 'function'])) return '';
+    if (!faults.object(call, path, ['id', 'type', 'function', ...(strict.callKeys ?? [])])) return '';
+    checkSignature(faults, call['extra_content'], `${path}.extra_content`);
     faults.text(call['id'], `${path}.id`, strict.callId);
     faults.must(call['type'] === 'function', `${path}.type must be 'function'`);
     const called = call['function'];
@@ -404,6 +411,22 @@ function checkAssistant(faults: Faults, message: unknown, at: string, strict: Ch
   });
   faults.unique(ids, `the ids of ${at}.tool_calls`);
   return ids;
+}
+
+/** Thinking of Claude, which LiteLLM and Databricks refuse without a signature. */
+function checkSigned(faults: Faults, blocks: unknown, at: string): void {
+  if (blocks === undefined) return;
+  for (const block of faults.items(blocks, at) as readonly JsonObject[]) {
+    if (block['type'] === 'redacted_thinking') faults.text(block['data'], `${at}.data`);
+    else faults.text(block['signature'], `${at}.signature`);
+  }
+}
+
+/** Checks the signature of Gemini that stands with a tool call, at Google's compatible API. */
+function checkSignature(faults: Faults, extra: unknown, at: string): void {
+  if (extra === undefined || !faults.object(extra, at, ['google'])) return;
+  if (faults.object(extra['google'], `${at}.google`, ['thought_signature']))
+    faults.text(extra['google']['thought_signature'], `${at}.google.thought_signature`);
 }
 
 function checkTools(faults: Faults, body: JsonObject, strict: ChatStrictness): void {

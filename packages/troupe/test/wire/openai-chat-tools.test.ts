@@ -14,6 +14,11 @@ const file = {
   file: { hash: 'ab12', name: 'a.pdf', content: [{ type: 'text', text: 'Inhalt' }] },
 };
 
+const sourced = (text: string, ...sources: string[]): JsonObject => ({
+  role: 'assistant',
+  content: [`${text}\n\nSources:`, ...sources].join('\n'),
+});
+
 /** The messages that stand for the answer: sources as text, because no vendor takes citations back. */
 const CASES: Partial<Record<ChatVendorName, readonly ProviderToolCase[]>> = {
   openrouter: [
@@ -28,7 +33,67 @@ const CASES: Partial<Record<ChatVendorName, readonly ProviderToolCase[]>> = {
       ],
       inWords: ['https://example.com/koeln'],
     },
+    {
+      name: 'sources-first',
+      sentBack: [
+        {
+          role: 'assistant',
+          content:
+            'Es sind 12 °C.\n\nSources:\n[1] Wetter <https://example.com/koeln>\n[2] https://example.org/',
+        },
+      ],
+      inWords: ['https://example.org/'],
+    },
     { name: 'image', sentBack: [{ role: 'assistant', content: 'Ein Bär:' }] },
+    {
+      name: 'sources-in-pieces',
+      sentBack: [
+        sourced('Es sind 12 °C.', '[1] Wetter <https://example.com/koeln>', '[2] https://example.org/'),
+      ],
+      inWords: ['https://example.org/'],
+    },
+  ],
+  mistral: [
+    {
+      name: 'references',
+      sentBack: [
+        sourced(
+          'Laut Bericht sind es 12 °C, sagt man.',
+          '[1] document 0',
+          '[2] document 1',
+          '[3] wetter',
+          '[4] Klima <https://example.org/>',
+        ),
+      ],
+      inWords: ['https://example.org/'],
+    },
+  ],
+  zhipu: [
+    {
+      name: 'web-search',
+      sentBack: [
+        sourced(
+          'Es sind 12 °C[ref_1].',
+          '[1] Wetter <https://example.com/koeln>',
+          '[2] https://example.org/',
+        ),
+      ],
+      inWords: ['https://example.org/'],
+    },
+  ],
+  hunyuan: [
+    {
+      name: 'search-info',
+      sentBack: [sourced('Es sind 12 °C[^1].', '[1] Wetter <https://example.com/koeln>')],
+      inWords: ['https://example.com/koeln'],
+    },
+  ],
+  volcengine: [
+    {
+      name: 'bot-references',
+      sentBack: [sourced('Es sind 12 °C。', '[1] Wetter <https://example.com/koeln>')],
+      inWords: ['https://example.com/koeln'],
+    },
   ],
   xai: [
     {
@@ -67,6 +132,11 @@ const CASES: Partial<Record<ChatVendorName, readonly ProviderToolCase[]>> = {
         },
       ],
       inWords: ['Wetter Köln'],
+    },
+    {
+      name: 'tool-in-one-chunk',
+      sentBack: [{ role: 'assistant', content: 'Es sind 12 °C.' }],
+      inWords: ['Wetter Köln', '0.98'],
     },
   ],
   openai: [{ name: 'sound-and-more', sentBack: [{ role: 'assistant', content: 'Hallö' }] }],
@@ -159,6 +229,23 @@ test.each<[ChatVendorName, string, JsonObject]>([
     'image',
     { provider: 'Google', native_finish_reason: 'STOP', usage: { cost: 0.0387, is_byok: false } },
   ],
+  [
+    'zhipu',
+    'web-search',
+    {
+      model: 'glm-4.7',
+      web_search: [
+        expect.objectContaining({ refer: 'ref_1', media: 'Wetterdienst' }) as JsonObject,
+        expect.objectContaining({ refer: 'ref_2' }) as JsonObject,
+      ],
+    },
+  ],
+  ['hunyuan', 'search-info', { note: '以上内容为AI生成' }],
+  [
+    'mistral',
+    'references',
+    { parts: expect.arrayContaining([{ type: 'reference', reference_ids: [1, 'wetter'] }]) as JsonObject[] },
+  ],
 ])('%s, %s: costs, and what else the answer says, are kept', async (vendor, name, said) => {
   const model = new OpenAIChatModel({
     vendor,
@@ -199,6 +286,7 @@ test('sound is streamed beside its transcript, and what the answer says besides 
   expect(streamed).toEqual(['Hal', 'AAAA', 'lö', 'BBBB']);
   expect(draft.finish().providerMeta).toEqual({
     openai: {
+      model: 'm',
       service_tier: 'default',
       system_fingerprint: 'fp_1',
       content_filter_results: { hate: { filtered: false, severity: 'safe' } },

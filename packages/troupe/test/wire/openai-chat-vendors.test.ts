@@ -119,6 +119,7 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
       content: [thought('zhipu')('Two tools.'), ...calls('call_-7614307840213', 'call_-7614307840212')],
       usage: usage(210, 48, { cachedTokens: 43, reasoningTokens: 9 }),
     },
+    others: readOutcomes('openai-chat-zhipu'),
   },
   xai: {
     modelName: 'grok-3-mini',
@@ -222,6 +223,7 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
     tools: { content: calls('aB3dE5fG7', 'hJ9kL1mN3'), usage: usage(124, 46) },
     endByMark: ['done-without-finish', 'calls-without-finish', 'cut-call-without-finish'],
     others: {
+      ...readOutcomes('openai-chat-compatible'),
       'done-without-finish': {
         content: [text('Grüß dich, 世界!')],
         usage: usage(12, 9),
@@ -271,6 +273,7 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
     },
     tools: { content: calls('aB3dE5fG7', 'hJ9kL1mN3'), usage: usage(124, 46) },
     others: {
+      ...readOutcomes('openai-chat-mistral'),
       'audio-usage': {
         content: [text('A dog barks.')],
         usage: usage(383, 27),
@@ -394,6 +397,7 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
       content: [thought('hunyuan')('两个问题。'), ...calls('call_hy1', 'call_hy2')],
       usage: usage(77, 38),
     },
+    others: readOutcomes('openai-chat-hunyuan'),
   },
   volcengine: {
     modelName: 'doubao-seed-1-8-251228',
@@ -406,6 +410,7 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
       content: [thought('volcengine')('两个问题。'), ...calls('call_vc1', 'call_vc2')],
       usage: usage(201, 66, { cachedTokens: 0, reasoningTokens: 22 }),
     },
+    others: readOutcomes('openai-chat-volcengine'),
   },
 };
 
@@ -413,6 +418,7 @@ for (const [name, { modelName, responseId, plain, tools, others, endByMark }] of
   const strict: ChatStrictness = STRICTNESS[name as ChatVendorName];
   describeWire({
     name: `openai-chat-${name}`,
+    isVariant: true,
     makeModel: (options) =>
       new OpenAIChatModel({
         vendor: name as ChatVendorName,

@@ -74,7 +74,8 @@ const ANSWERS = new Map(
 );
 
 /** Whether a call, or its result, is one of a type that programs run too, but OpenAI has run this one. */
-function isHosted({ type, environment, execution, id }: JsonObject): boolean {
+function isHosted({ type, environment, execution, id, call_id }: JsonObject): boolean {
+  if (type === 'custom_tool_call') return String(call_id).startsWith('xs_call_'); // the search of xAI
   if (type === 'tool_search_call' || type === 'tool_search_output') return execution === 'server';
   return (
     (type === 'shell_call' && environment !== undefined) || (type === 'shell_call_output' && id !== undefined)

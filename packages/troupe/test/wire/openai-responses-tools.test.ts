@@ -40,6 +40,7 @@ function outputOf(name: string, of = fixtures): JsonObject[] {
   });
 }
 
+const said = (text: string): JsonObject => ({ role: 'assistant', content: [{ type: 'output_text', text }] });
 const answered = (name: string, output: JsonObject): JsonObject[] => [...outputOf(name), output];
 
 const cases: ProviderToolCase[] = [
@@ -171,6 +172,26 @@ const cases: ProviderToolCase[] = [
     inWords: ['echo ü', 'Result of shell_call_output: ü'],
   },
   {
+    name: 'search-results',
+    sentBack: [
+      said('[search_results, run by openai: {"queries":["Wetter Köln"]}]'),
+      said('[Result of search_results: Wetter <https://example.com/koeln>]'),
+      said('[search_results, run by openai: {"queries":["Klima"]}]'),
+      said('[Result of search_results: Klima <https://example.org/>]'),
+      ...outputOf('search-results').slice(2),
+    ],
+    inWords: ['Result of search_results: Klima <https://example.org/>'],
+  },
+  {
+    name: 'only-completed',
+    sentBack: [
+      ...outputOf('only-completed').slice(0, 2),
+      { type: 'function_call', call_id: 'call_1', name: 'get_time', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'call_1', output: 'Result of get_time' },
+    ],
+    inWords: ['https://example.com/koeln'],
+  },
+  {
     name: 'unknown-item',
     sentBack: [
       { role: 'assistant', content: [{ type: 'output_text', text: '[time_travel, run by openai: {}]' }] },
@@ -238,6 +259,16 @@ describeProviderTools({
     }),
   answerIn: ({ input }) => (input as JsonObject[]).slice(1, 5),
   cases: [
+    {
+      name: 'x-search',
+      sentBack: outputOf('x-search', XAI_ITEMS),
+      inWords: [
+        'x_keyword_search',
+        'from:xai Köln',
+        'https://video.example.com/v.mp4',
+        'https://x.com/i/status/1',
+      ],
+    },
     {
       name: 'searches',
       sentBack: outputOf('searches', XAI_ITEMS),
@@ -395,6 +426,7 @@ test('an image is streamed while it is made, and what the answer says besides is
   });
   expect(msg.providerMeta).toEqual({
     openaiResponses: {
+      model: 'gpt-5.1-2025-11-13',
       service_tier: 'default',
       logprobs: [{ token: 'Es', logprob: -0.1, bytes: [69, 115], top_logprobs: [] }],
     },

@@ -68,6 +68,44 @@ describe('thinking goes back to the server that made it, in the field in which i
         tool_calls: [wireCall('call_gs', 'get_capital', JAPAN)],
       },
     ],
+    [
+      'compatible',
+      'google-thoughts', // refused by Google without the signature, and with thinking
+      {
+        content: 'Moment: ',
+        tool_calls: [
+          {
+            ...wireCall('function-call-1', 'get_capital', JAPAN),
+            extra_content: { google: { thought_signature: 'EuQDCuEDsig==' } },
+          },
+        ],
+      },
+    ],
+    [
+      'compatible',
+      'thinking-blocks',
+      {
+        thinking_blocks: [
+          { type: 'thinking', thinking: 'Look up 日本.', signature: 'ErUBsigned==' },
+          { type: 'redacted_thinking', data: 'EmwKAhgBredacted' },
+        ],
+        content: 'Let me look.',
+        tool_calls: [wireCall('toolu_01LL', 'get_capital', JAPAN)],
+      },
+    ],
+    [
+      'compatible',
+      'reasoning-parts',
+      {
+        content: [
+          {
+            type: 'reasoning',
+            summary: [{ type: 'summary_text', text: 'A greeting 👋.', signature: 'ErUB==' }],
+          },
+          { type: 'text', text: 'Grüß dich!' },
+        ],
+      },
+    ],
     ['xai', 'plain', { reasoning_content: 'First, greet.', content: 'Grüß dich, 世界!' }],
     [
       'mistral',

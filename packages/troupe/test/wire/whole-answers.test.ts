@@ -23,7 +23,7 @@ const WHOLE: Readonly<Record<string, (recording: Uint8Array) => JsonObject>> = {
 
 /** Recordings whose point is their stream: broken, or in a shape that no whole answer has. */
 const STREAMS_ONLY =
-  /^(?:disconnect|error-in-stream|failed-in-stream|open-call|careless-calls|late-reasoning|malformed-call|image-generation)$/;
+  /^(?:disconnect|error-in-stream|failed-in-stream|open-call|careless-calls|late-reasoning|malformed-call|image-generation|only-completed|files-in-pieces|grounding-in-pieces|nested-error|second-start|second-message)$/;
 
 describe.each(LOOPBACK_WIRES)('$name without streaming', ({ name, make, answers, contentType }) => {
   const toWhole = WHOLE[name]!;
@@ -119,4 +119,40 @@ test('DashScope thinks in streams only', async () => {
   for (const reasoningEffort of [undefined, 'none', 'high'] as const)
     await model.call({ ...ASK, generation: { reasoningEffort } });
   expect(sent.map(({ body }) => (JSON.parse(body) as JsonObject)['stream'])).toEqual([false, false, true]);
+});
+
+test('an answer that comes whole is complete without a finish reason or a status', async () => {
+  const json = { 'content-type': 'application/json' };
+  const make = (name: string, answer: JsonObject): Promise<Outcome> => {
+    const fetch = fetchOf({ pieces: [toBytes(JSON.stringify(answer))], headers: json });
+    return outcomeOf(
+      LOOPBACK_WIRES.find((one) => one.name === name)!.make({ apiKey: KEY, stream: false, fetch }),
+      ASK,
+    );
+  };
+  const parts = [{ text: 'Hallo.' }, { functionCall: { name: 'get_time', args: {}, id: 'a' } }];
+  expect(await make('gemini', { candidates: [{ content: { parts, role: 'model' } }] })).toEqual({
+    content: [
+      { type: 'text', text: 'Hallo.' },
+      { type: 'tool_use', id: 'a', name: 'get_time', input: {} },
+    ],
+    finishReason: 'tool_calls',
+  });
+  const content = [{ type: 'output_text', text: 'Hallo.', annotations: [] }];
+  const output = [{ id: 'msg_1', type: 'message', role: 'assistant', content }];
+  const whole = { id: 'resp_1', output, error: null };
+  const text = [{ type: 'text', text: 'Hallo.' }];
+  expect(await make('openai-responses', { ...whole, incomplete_details: null })).toEqual({
+    content: text,
+    finishReason: 'stop',
+    responseId: 'resp_1',
+  });
+  const details = { reason: 'max_output_tokens' };
+  expect(await make('openai-responses', { ...whole, incomplete_details: details })).toMatchObject({
+    content: text,
+    finishReason: 'length',
+  });
+  expect(await make('openai-responses', { ...whole, status: 'in_progress' })).toMatchObject({
+    error: 'malformed',
+  });
 });

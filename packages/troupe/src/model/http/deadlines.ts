@@ -1,6 +1,6 @@
 import { MAX_TIMER_MS } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';
-import { startTimer } from '../../util/clock.ts';
+import { elapsedSince, monotonic, startTimer } from '../../util/clock.ts';
 import { reportsConnections } from '#platform';
 import { ModelError, nameOrigin, type DeadlineName, type ModelOrigin } from '../model-error.ts';
 
@@ -71,6 +71,10 @@ export class DeadlineWatch {
   readonly #stopTotal: () => void;
   #stopCurrent: () => void = () => {};
   #isConnected = false;
+  /** Limit between chunks; undefined before the first chunk. */
+  #idleMs: number | undefined;
+  /** Time since which the next chunk is awaited; undefined while the consumer is busy. */
+  #waitingSince: number | undefined;
 
   constructor(origin: ModelOrigin, deadlines: Deadlines, onMissed: (error: ModelError) => void) {
     this.#origin = origin;
@@ -98,12 +102,18 @@ export class DeadlineWatch {
    */
   received(isComplete = false): void {
     const { idleMs } = this.#limits;
-    this.#wait('idle', isComplete ? Math.min(idleMs, TRAILER_MS) : idleMs);
+    const ms = isComplete ? Math.min(idleMs, TRAILER_MS) : idleMs;
+    this.#waitingSince = monotonic();
+    if (this.#idleMs === ms) return; // the timer runs
+    this.#stopCurrent();
+    this.#idleMs = ms;
+    this.#watchIdle(ms, ms);
   }
 
   /** Pauses the current deadline while the consumer is busy, which is not the server's fault. */
   pause(): void {
-    this.#stopCurrent();
+    if (this.#idleMs === undefined) this.#stopCurrent();
+    this.#waitingSince = undefined;
   }
 
   stop(): void {
@@ -117,12 +127,24 @@ export class DeadlineWatch {
     this.#stopCurrent = this.#start(deadline, ms);
   }
 
+  /** Looks at the time since the last chunk when it may be over, so that a chunk needs no timer of its own. */
+  #watchIdle(ms: number, left: number): void {
+    if (ms > MAX_TIMER_MS) return;
+    this.#stopCurrent = startTimer(left, () => {
+      const waited = this.#waitingSince === undefined ? 0 : elapsedSince(this.#waitingSince);
+      if (waited >= ms) this.#miss('idle', ms);
+      else this.#watchIdle(ms, ms - waited);
+    });
+  }
+
   #start(deadline: DeadlineName, ms: number): () => void {
     if (ms > MAX_TIMER_MS) return () => {};
-    return startTimer(ms, () => {
-      const problem = `${nameOrigin(this.#origin)} ${PROBLEM[deadline]} ${ms / 1000} seconds.`;
-      const check = `Raise deadlines.${OPTION[deadline]}.`;
-      this.#onMissed(new ModelError(problem, { ...this.#origin, kind: 'timeout', deadline, check }));
-    });
+    return startTimer(ms, () => this.#miss(deadline, ms));
+  }
+
+  #miss(deadline: DeadlineName, ms: number): void {
+    const problem = `${nameOrigin(this.#origin)} ${PROBLEM[deadline]} ${ms / 1000} seconds.`;
+    const check = `Raise deadlines.${OPTION[deadline]}.`;
+    this.#onMissed(new ModelError(problem, { ...this.#origin, kind: 'timeout', deadline, check }));
   }
 }

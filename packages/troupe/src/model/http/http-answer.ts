@@ -3,7 +3,6 @@ import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
 import { TooLongError } from '../../util/net/framing.ts';
 import type { ModelOrigin } from '../model-error.ts';
 import type { AnswerEvent, AnswerFraming } from './answer-framing.ts';
-import type { WireCall, WireDecoder } from './http-chat-model.ts';
 import {
   foreignResponse,
   lostConnection,
@@ -12,6 +11,38 @@ import {
   withoutSecrets,
 } from './http-error.ts';
 import { readResponse, type HttpCall } from './read-response.ts';
+import { RepeatedEvent, type PlainPiece } from './repeated-event.ts';
+
+export interface WireCall {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Text, or bytes for what JSON cannot hold. */
+  readonly body: string | Uint8Array<ArrayBuffer>;
+  /** Secrets to remove from errors, besides those in the settings. */
+  readonly secrets?: readonly string[] | undefined;
+  /** Splits the answer into events. @default by the format of the model's event stream */
+  readonly newFraming?: (() => AnswerFraming) | undefined;
+}
+
+/** Converts the events of one response to deltas. */
+export interface WireDecoder {
+  /** @throws ModelError for an event that reports a failure */
+  read(data: JsonObject, event: string | undefined): Iterable<ModelDelta>;
+  /** The last event, if it was a plain piece. @default all events are parsed */
+  readonly plainPiece?: PlainPiece | undefined;
+  /** Reads an answer that came whole, as plain JSON. @default as one event */
+  readWhole?(answer: JsonObject): Iterable<ModelDelta>;
+  /** Called when the provider's last event was read, or an answer that came whole. */
+  markEnd?(): void;
+  /** Remaining deltas after all events. Called only if `isComplete`. */
+  end(): Iterable<ModelDelta>;
+  /** True once the provider has reported the end of the answer. */
+  readonly isComplete: boolean;
+  /**
+   * True once no more events can follow, so that the connection can be closed without waiting for the server.
+   */
+  readonly isOver?: boolean;
+}
 
 export interface HttpAnswerOptions {
   readonly call: WireCall;
@@ -20,6 +51,8 @@ export interface HttpAnswerOptions {
   readonly secrets: readonly string[];
   readonly framing: AnswerFraming;
   readonly newDecoder: (toError: (data: JsonObject) => Error) => WireDecoder;
+  /** Adds to a delta what the provider does not tell, such as the cost. */
+  readonly complete: (delta: ModelDelta) => ModelDelta;
 }
 
 /** Data of the event that some providers send last. */
@@ -35,13 +68,16 @@ export class HttpAnswer {
   readonly #secrets: readonly string[];
   readonly #framing: AnswerFraming;
   readonly #decoder: WireDecoder;
+  readonly #complete: HttpAnswerOptions['complete'];
+  readonly #repeated = new RepeatedEvent();
   #isDone = false;
   #hasEvents = false;
   /** Start of a response without events so far, for errors. */
   #sample = '';
   readonly #sampleDecoder = new TextDecoder();
 
-  constructor({ call, origin, secrets, framing, newDecoder }: HttpAnswerOptions) {
+  constructor({ call, origin, secrets, framing, newDecoder, complete }: HttpAnswerOptions) {
+    this.#complete = complete;
     this.#call = call;
     this.#origin = origin;
     this.#secrets = secrets;
@@ -49,11 +85,11 @@ export class HttpAnswer {
     this.#decoder = newDecoder((data) => this.#failure(data));
   }
 
-  /** @throws ModelError if the answer reports a failure or ends early */
+  /** The deltas, in a batch for each read from the network. @throws ModelError if the answer reports a failure or ends early */
   async *read(
     { fetch, deadlines }: Pick<HttpCall, 'fetch' | 'deadlines'>,
     signal: AbortSignal,
-  ): AsyncGenerator<ModelDelta, void, void> {
+  ): AsyncGenerator<readonly ModelDelta[], void, void> {
     const decoder = this.#decoder;
     const isOver = (): boolean => this.#isDone || decoder.isOver === true;
     const isComplete = (): boolean => decoder.isComplete;
@@ -65,37 +101,46 @@ export class HttpAnswer {
     for await (const bytes of response) {
       if (!this.#hasEvents && this.#sample.length < MAX_SAMPLE)
         this.#sample += this.#sampleDecoder.decode(bytes.subarray(0, MAX_ERROR), { stream: true });
-      yield* this.#deltas(
-        this.#framed(() => this.#framing.feed(bytes)),
-        signal,
-      );
+      const feed = (): readonly AnswerEvent[] => this.#framing.feed(bytes);
+      for (const batch of inOneBatch((batch) => this.#readAll(this.#framed(feed), batch))) yield batch;
     }
-    if (!isOver()) yield* this.#deltas(this.#framing.end(), signal);
+    if (!isOver())
+      for (const batch of inOneBatch((batch) => this.#readAll(this.#framing.end(), batch))) yield batch;
     if (!decoder.isComplete) throw this.#incomplete();
-    for (const delta of decoder.end()) {
-      signal.throwIfAborted();
-      yield delta;
+    signal.throwIfAborted();
+    for (const batch of inOneBatch((batch) => this.#add(decoder.end(), batch))) yield batch;
+  }
+
+  #readAll(events: readonly AnswerEvent[], batch: ModelDelta[]): void {
+    this.#hasEvents ||= events.some(({ whole }) => whole === undefined);
+    for (const event of events) {
+      if (this.#isDone || this.#decoder.isOver === true) return; // whatever follows counts no more
+      const repeated = this.#repeated.read(event);
+      if (repeated === undefined) this.#read(event, batch);
+      else batch.push(repeated);
     }
   }
 
-  *#deltas(events: readonly AnswerEvent[], signal: AbortSignal): Generator<ModelDelta, void, void> {
+  #read(event: AnswerEvent, batch: ModelDelta[]): void {
     const decoder = this.#decoder;
-    this.#hasEvents ||= events.some(({ whole }) => whole === undefined);
-    for (const event of events) {
-      signal.throwIfAborted();
-      if (event.data === DONE) {
-        this.#isDone = true;
-        return decoder.markEnd?.();
-      }
-      if (event.whole !== undefined) {
-        const data = this.#checked(event.whole);
-        yield* data === undefined ? [] : (decoder.readWhole?.(data) ?? decoder.read(data, undefined));
-        decoder.markEnd?.();
-        continue;
-      }
-      const data = this.#dataOf(event);
-      if (data !== undefined) yield* decoder.read(data, event.event);
+    if (event.data === DONE) {
+      this.#isDone = true;
+      return decoder.markEnd?.();
     }
+    const { length } = batch;
+    if (event.whole !== undefined) {
+      const data = this.#checked(event.whole);
+      if (data !== undefined) this.#add(decoder.readWhole?.(data) ?? decoder.read(data, undefined), batch);
+      return decoder.markEnd?.();
+    }
+    const data = this.#dataOf(event);
+    if (data === undefined) return;
+    this.#add(decoder.read(data, event.event), batch);
+    this.#repeated.learn(event, batch.length === length + 1 ? decoder.plainPiece : undefined);
+  }
+
+  #add(deltas: Iterable<ModelDelta>, batch: ModelDelta[]): void {
+    for (const delta of deltas) batch.push(this.#complete(delta));
   }
 
   #framed(feed: () => readonly AnswerEvent[]): readonly AnswerEvent[] {
@@ -129,8 +174,8 @@ export class HttpAnswer {
    * @throws ModelError for a failure
    */
   #checked(data: JsonObject): JsonObject | undefined {
-    const { error, ...rest } = data;
-    if ((error === undefined || error === null) && data['object'] !== 'error') return data;
+    if ((data['error'] ?? undefined) === undefined && data['object'] !== 'error') return data;
+    const { error: _, ...rest } = data;
     if (this.#decoder.isComplete) return rest;
     throw this.#failure(data);
   }
@@ -149,4 +194,16 @@ export class HttpAnswer {
       ? foreignResponse(this.#origin, 'it holds no event', text)
       : lostConnection({ origin: this.#origin, secrets: this.#secrets }, true);
   }
+}
+
+/** A batch, unless it stays empty. If filling it fails, the deltas before the failure come first. */
+function* inOneBatch(fill: (batch: ModelDelta[]) => void): Generator<readonly ModelDelta[], void, void> {
+  const batch: ModelDelta[] = [];
+  try {
+    fill(batch);
+  } catch (error) {
+    if (batch.length > 0) yield batch;
+    throw error;
+  }
+  if (batch.length > 0) yield batch;
 }

@@ -7,7 +7,6 @@ import type { ModelDelta } from '../../message/model-delta.ts';
 import type { Pricing } from '../../message/usage.ts';
 import { monotonic } from '../../util/clock.ts';
 import { platformFetch, type Fetch } from '../../util/net/http.ts';
-import { stoppable } from '../../util/async/stoppable.ts';
 import type { JsonObject } from '../../util/json.ts';
 import {
   ChatModelBase,
@@ -18,15 +17,18 @@ import {
   type ModelRequest,
 } from '../chat-model-base.ts';
 import { addCost } from '../add-cost.ts';
+import { DeltaStream } from '../delta-stream.ts';
 import { mergeGeneration } from '../generation.ts';
 import { withOrigin } from '../model-error.ts';
 import { PromptMaker } from '../prompt-maker.ts';
 import { checkToolChoice } from '../tool-choice.ts';
 import { checkDeadlines, type Deadlines } from './deadlines.ts';
-import { TextAnswerFraming, type AnswerFraming } from './answer-framing.ts';
-import { HttpAnswer } from './http-answer.ts';
+import { TextAnswerFraming } from './answer-framing.ts';
+import { HttpAnswer, type WireCall, type WireDecoder } from './http-answer.ts';
 import { secretsInQuery } from './headers.ts';
 import { settleHttp, type HttpCallOptions, type HttpSettings } from './http-call-options.ts';
+
+export type { WireCall, WireDecoder } from './http-answer.ts';
 
 export interface HttpModelOptions extends HttpCallOptions {
   /** Model name of the provider. */
@@ -57,34 +59,6 @@ export interface WireRequest extends ModelRequest {
   readonly generation: GenerationOptions;
   /** Settings of this HTTP request. They replace the options of the model. */
   readonly settings: HttpSettings;
-}
-
-export interface WireCall {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-  /** Secrets to remove from errors, besides those in the settings. */
-  readonly secrets?: readonly string[] | undefined;
-  /** Splits the answer into events. @default by the format of the model's event stream */
-  readonly newFraming?: (() => AnswerFraming) | undefined;
-}
-
-/** Converts the events of one response to deltas. */
-export interface WireDecoder {
-  /** @throws ModelError for an event that reports a failure */
-  read(data: JsonObject, event: string | undefined): Iterable<ModelDelta>;
-  /** Reads an answer that came whole, as plain JSON. @default as one event */
-  readWhole?(answer: JsonObject): Iterable<ModelDelta>;
-  /** Called when the provider's last event was read, or an answer that came whole. */
-  markEnd?(): void;
-  /** Remaining deltas after all events. Called only if `isComplete`. */
-  end(): Iterable<ModelDelta>;
-  /** True once the provider has reported the end of the answer. */
-  readonly isComplete: boolean;
-  /**
-   * True once no more events can follow, so that the connection can be closed without waiting for the server.
-   */
-  readonly isOver?: boolean;
 }
 
 /**
@@ -154,10 +128,14 @@ export abstract class HttpChatModel extends ChatModelBase {
     request: ModelRequest,
     { signal }: ModelCallOptions = {},
   ): AsyncGenerator<ModelDelta, void, void> {
-    return stoppable((stopped) => this.#answer(request, stopped), signal);
+    return new DeltaStream((stopped) => this.#answer(request, stopped), signal);
   }
 
-  async *#answer(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelDelta, void, void> {
+  /** The deltas of the answer, in a batch for each read from the network. */
+  async *#answer(
+    request: ModelRequest,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly ModelDelta[], void, void> {
     checkToolChoice(request);
     const startedAt = monotonic();
     const generation = mergeGeneration(this.generation, request.generation);
@@ -174,9 +152,9 @@ export abstract class HttpChatModel extends ChatModelBase {
         secrets: [...secretsIn(settings), ...(call.secrets ?? []), ...secretsInQuery(call.url)],
         framing: call.newFraming?.() ?? new TextAnswerFraming(this.framing),
         newDecoder: (toError) => this.newDecoder(wireRequest, toError),
+        complete: (delta) => addCost(delta, startedAt, pricing),
       });
-      for await (const delta of answer.read({ fetch, deadlines }, signal))
-        yield addCost(delta, startedAt, pricing);
+      yield* answer.read({ fetch, deadlines }, signal);
     } catch (error) {
       throw withOrigin(error, origin);
     }

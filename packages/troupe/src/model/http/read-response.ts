@@ -1,9 +1,9 @@
-import { abortable, whenAborted } from '../../util/abort.ts';
+import { abortable, AbortableWaits, whenAborted } from '../../util/abort.ts';
 import { waitTicks } from '../../util/async/grace.ts';
 import { now } from '../../util/clock.ts';
-import type { Fetch } from '../../util/net/http.ts';
+import { fetchedResponse, platformFetch, type Fetch, type HttpResponse } from '../../util/net/http.ts';
 import { ModelError, type ModelOrigin } from '../model-error.ts';
-import { watchConnection } from '#platform';
+import { postByNode, watchConnection } from '#platform';
 import { parseRetryAfter } from '../retry-after.ts';
 import { DeadlineWatch, type Deadlines } from './deadlines.ts';
 import { foreignResponse, lostConnection, responseError, withoutSecrets } from './http-error.ts';
@@ -13,7 +13,7 @@ export interface HttpCall {
   readonly origin: ModelOrigin;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: string | Uint8Array<ArrayBuffer>;
   readonly fetch: Fetch;
   readonly deadlines: Deadlines;
   /** Secrets to remove from errors, e.g. the key. */
@@ -60,20 +60,24 @@ export async function* readResponse(
   const watch = new DeadlineWatch(call.origin, call.deadlines, stop);
   let hasBegun = false;
   try {
-    const { origin } = new URL(call.url);
-    const sent = watchConnection(
-      origin,
-      () => watch.connected(),
-      () => send(call, controller.signal),
-    );
+    const sent = send(call, controller.signal, () => watch.connected());
     const response = await abortable(sent, controller.signal);
     watch.connected();
     await checkStatus(call, response, controller.signal);
-    for await (const bytes of piecesOf(response, controller.signal, call.isOver)) {
-      hasBegun = true;
-      watch.pause();
-      yield bytes;
-      watch.received(call.isComplete?.());
+    const pieces = new ResponsePieces(response, controller.signal);
+    try {
+      for (let piece = await pieces.next(); piece !== undefined; piece = await pieces.next()) {
+        hasBegun = true;
+        watch.pause();
+        yield piece;
+        watch.received(call.isComplete?.());
+        if (!call.isOver()) continue;
+        // Servers end the response right after the last event. Reading this end lets the connection be reused.
+        await waitTicks(response.read());
+        return;
+      }
+    } finally {
+      pieces.close();
     }
   } catch (error) {
     signal?.throwIfAborted();
@@ -87,17 +91,24 @@ export async function* readResponse(
   }
 }
 
-async function send(call: HttpCall, signal: AbortSignal): Promise<Response> {
+/** Sends the request, by `node:http` where that is the same as the platform's fetch. */
+async function send(call: HttpCall, signal: AbortSignal, onConnected: () => void): Promise<HttpResponse> {
   const { url, headers, body } = call;
-  return call.fetch(url, { method: 'POST', headers, body, signal, redirect: 'error' });
+  const response =
+    call.fetch === platformFetch ? postByNode({ url, headers, body, signal, onConnected }) : undefined;
+  if (response !== undefined) return response;
+  const init: RequestInit = { method: 'POST', headers, body, signal, redirect: 'error' };
+  const { origin } = new URL(url);
+  return fetchedResponse(await watchConnection(origin, onConnected, () => call.fetch(url, init)));
 }
 
 /** @throws ModelError for an error status or a web page */
-async function checkStatus(call: HttpCall, response: Response, signal: AbortSignal): Promise<void> {
+async function checkStatus(call: HttpCall, response: HttpResponse, signal: AbortSignal): Promise<void> {
   const isHtml = response.headers.get('content-type')?.includes('text/html') ?? false;
-  if (response.ok && !isHtml) return;
-  const body = withoutSecrets(await firstBytes(response, signal), call.secrets);
-  if (response.ok) throw foreignResponse(call.origin, 'a web page', body);
+  const isOk = response.status >= 200 && response.status < 300;
+  if (isOk && !isHtml) return;
+  const body = withoutSecrets(unescaped(await firstBytes(response, signal)), call.secrets);
+  if (isOk) throw foreignResponse(call.origin, 'a web page', body);
   throw responseError({
     origin: call.origin,
     status: response.status,
@@ -108,37 +119,56 @@ async function checkStatus(call: HttpCall, response: Response, signal: AbortSign
   });
 }
 
-async function* piecesOf(
-  response: Response,
-  signal: AbortSignal,
-  isOver: () => boolean = () => false,
-): AsyncGenerator<Uint8Array, void, void> {
-  if (response.body === null) return;
-  const reader = response.body.getReader();
-  try {
+/** The pieces of a response, until an abort. */
+class ResponsePieces {
+  readonly #response: HttpResponse;
+  readonly #waits: AbortableWaits;
+
+  constructor(response: HttpResponse, signal: AbortSignal) {
+    this.#response = response;
+    this.#waits = new AbortableWaits(signal);
+  }
+
+  /** The next piece; undefined at the end. @throws the signal's reason */
+  async next(): Promise<Uint8Array | undefined> {
     for (;;) {
-      const { done, value } = await abortable(reader.read(), signal);
-      if (done) return;
-      if (value.length > 0) yield value;
-      if (isOver()) return await waitTicks(reader.read());
+      const piece = await this.#waits.wait(this.#response.read());
+      if (piece === undefined || piece.length > 0) return piece;
     }
-  } finally {
-    // Servers end the response right after the last event. Reading this end lets the connection be reused.
-    reader.cancel().catch(() => {});
+  }
+
+  close(): void {
+    this.#waits.end();
+    this.#response.cancel();
   }
 }
 
 /** Start of a response; stops at the first read error. */
-async function firstBytes(response: Response, signal: AbortSignal): Promise<string> {
+async function firstBytes(response: HttpResponse, signal: AbortSignal): Promise<string> {
   const decoder = new TextDecoder();
+  const pieces = new ResponsePieces(response, signal);
   let text = '';
   try {
-    for await (const piece of piecesOf(response, signal)) {
+    for (let piece = await pieces.next(); piece !== undefined; piece = await pieces.next()) {
       text += decoder.decode(piece, { stream: true });
       if (text.length >= MAX_ERROR_BYTES) break;
     }
   } catch (error) {
     if (signal.aborted) throw error;
+  } finally {
+    pieces.close();
   }
   return text.slice(0, MAX_ERROR_BYTES);
+}
+
+/** JSON with its visible ASCII characters as they are: a server may write `\/` or `\u002b` inside of a key that it repeats. */
+function unescaped(json: string): string {
+  return json.replace(
+    /\\(?:u00([2-7][0-9a-f])|(.))/gi,
+    (escape, code: string | undefined, next: string | undefined) => {
+      const char =
+        next === '/' ? '/' : code === undefined ? '' : String.fromCharCode(Number.parseInt(code, 16));
+      return char === '' || char === '"' || char === '\\' ? escape : char;
+    },
+  );
 }

@@ -5,10 +5,10 @@ import { ChatFormatter } from '../../formatter/chat-formatter.ts';
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import { Msg } from '../../message/msg.ts';
 import { ScriptedModel, type ScriptedTurn } from '../../testing/scripted-model.ts';
-import { CacheModel, type CacheStore } from './cache-model.ts';
+import { CacheModel } from './cache-model.ts';
 import type { ChatModelBase, GenerationOptions, ModelCallOptions, ModelRequest } from '../chat-model-base.ts';
 import { FallbackModel } from './fallback-model.ts';
-import { MemoryCacheStore } from './memory-cache-store.ts';
+import { MemoryCacheStore, type CacheStore } from './memory-cache-store.ts';
 import { ModelError } from '../model-error.ts';
 import { RetryModel } from './retry-model.ts';
 

@@ -8,16 +8,8 @@ import { copyJson, type JsonValue } from '../../util/json.ts';
 import { canonicalRequest, withSortedKeys } from './canonical-request.ts';
 import type { ChatModelBase, ModelRequest } from '../chat-model-base.ts';
 import { FallbackModel } from './fallback-model.ts';
-import { MemoryCacheStore } from './memory-cache-store.ts';
+import { MemoryCacheStore, type CacheStore } from './memory-cache-store.ts';
 import { WrapperModel, type RelayOptions } from './wrapper-model.ts';
-
-/** Storage of cached responses. Deltas are plain JSON. */
-export interface CacheStore {
-  get(
-    key: string,
-  ): readonly ModelDelta[] | undefined | null | Promise<readonly ModelDelta[] | undefined | null>;
-  set(key: string, answer: readonly ModelDelta[]): void | Promise<void>;
-}
 
 export interface CacheOptions {
   /** @default a MemoryCacheStore with 1 000 entries */

@@ -1,6 +1,13 @@
 import { checkNumber } from '../../util/check-number.ts';
-import type { CacheStore } from './cache-model.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
+
+/** Storage of cached responses. Deltas are plain JSON. */
+export interface CacheStore {
+  get(
+    key: string,
+  ): readonly ModelDelta[] | undefined | null | Promise<readonly ModelDelta[] | undefined | null>;
+  set(key: string, answer: readonly ModelDelta[]): void | Promise<void>;
+}
 
 /** Cache store in memory. Drops the least recently used entry when full. */
 export class MemoryCacheStore implements CacheStore {

@@ -20,16 +20,9 @@ import { monotonic } from '../../util/clock.ts';
 import { describe, isJsonObject, type JsonObject } from '../../util/json.ts';
 import { SPEC_VERSIONS, type AiSdkLanguageModel, type SupportedUrls } from './language-model.ts';
 import { PartDecoder } from './part-decoder.ts';
-import { isTakenByAiSdk, type AiSdkProviderTool } from './provider-tools.ts';
+import { isTakenByAiSdk, type AiSdkProviderTool, type PromptTarget } from './provider-tools.ts';
 import { readParts } from './read-parts.ts';
-import {
-  isResponsesApi,
-  mediaTypeOf,
-  mergedExtra,
-  PromptWriter,
-  toCallOptions,
-  type PromptTarget,
-} from './to-call.ts';
+import { isResponsesApi, mediaTypeOf, mergedExtra, PromptWriter, toCallOptions } from './to-call.ts';
 
 /**
  * Options of `AiSdkModel`. `generation.extra` holds options by provider, such as `{ openai: { store: false }

@@ -9,7 +9,7 @@ import type { Citation } from '../../message/citation.ts';
 import { objectOf, stringOf } from '../../model/http/wire-values.ts';
 import { copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { keptOf, metadataOf, piecesOf } from './block-meta.ts';
-import type { PromptTarget } from './to-call.ts';
+import type { SpecVersion } from './language-model.ts';
 
 /** A tool that the provider runs itself, as the packages of the AI SDK make them: `openai.tools.webSearch()`. */
 export interface AiSdkProviderTool {
@@ -18,6 +18,17 @@ export interface AiSdkProviderTool {
   /** Name of the tool in calls. @default the last part of the id */
   readonly name?: string | undefined;
   readonly args?: object | undefined;
+}
+
+/**
+ * Receiver of a prompt: the provider decides which blocks are sent back, the version decides the form of
+ * files.
+ */
+export interface PromptTarget {
+  readonly provider: string;
+  readonly version: SpecVersion;
+  /** Whether the provider stores its answers, and is sent references to their parts. */
+  readonly isStored?: boolean | undefined;
 }
 
 /** Name of the tool of the program's own that is asked before a provider uses a remote MCP server. */

@@ -6,20 +6,15 @@ import { toolsForChoice, isForced } from '../../model/tool-choice.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { mediaTypeOfName } from '../../util/media-type.ts';
 import { keptOf, metadataOf, piecesOf, type TextPiece } from './block-meta.ts';
-import type { AiSdkCallOptions, SpecVersion } from './language-model.ts';
-import { toApproval, toProviderParts, toProviderTool, type AiSdkProviderTool } from './provider-tools.ts';
+import type { AiSdkCallOptions } from './language-model.ts';
+import {
+  toApproval,
+  toProviderParts,
+  toProviderTool,
+  type AiSdkProviderTool,
+  type PromptTarget,
+} from './provider-tools.ts';
 import { escapeTags } from '../../util/escape-tags.ts';
-
-/**
- * Receiver of a prompt: the provider decides which blocks are sent back, the version decides the form of
- * files.
- */
-export interface PromptTarget {
-  readonly provider: string;
-  readonly version: SpecVersion;
-  /** Whether the provider stores its answers, and is sent references to their parts. */
-  readonly isStored?: boolean | undefined;
-}
 
 /** A message of the AI SDK: instructions are plain text, everything else comes in parts. */
 type Message =

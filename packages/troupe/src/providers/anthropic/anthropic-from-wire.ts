@@ -1,6 +1,7 @@
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
+import type { PlainPiece } from '../../model/http/repeated-event.ts';
 import { objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { usageSoFar } from './anthropic-usage.ts';
@@ -37,8 +38,17 @@ const READ: readonly string[] = ['text', 'thinking', 'compaction'];
 const PAUSE = 'pause_turn';
 
 /** Fields of a message and of its usage that say something about the answer as a whole. */
-const ANSWER_FIELDS = ['stop_sequence', 'stop_details', 'container', 'context_management', 'diagnostics'];
-const USAGE_FIELDS = ['service_tier', 'inference_geo', 'server_tool_use', 'iterations'];
+const ANSWER_FIELDS = [
+  'model',
+  'stop_sequence',
+  'stop_details',
+  'container',
+  'context_management',
+  'diagnostics',
+];
+/** Fields of the usage that are read as counts; the others are kept. */
+const COUNTED =
+  /^(?:input_tokens|output_tokens|output_tokens_details|cache_creation|cache_(?:creation|read)_input_tokens)$/;
 
 /**
  * Decodes the events of an answer; ignores unknown events. A call is complete when its block was closed and either
@@ -46,15 +56,18 @@ const USAGE_FIELDS = ['service_tier', 'inference_geo', 'server_tool_use', 'itera
  */
 export class AnthropicDecoder implements WireDecoder {
   readonly #open = new Map<number, OpenBlock>();
-  readonly #text = new CitedText();
+  #text = new CitedText();
   /** Names of server tools by the id of their call. */
   readonly #serverTools = new Map<string, string>();
   #closedCalls: OpenBlock[] = [];
   #hasToolCalls = false;
-  #hasId = false;
+  #id = '';
+  #hasContent = false;
   #usage: Usage | undefined;
   #reason: string | undefined;
   #isOver = false;
+  /** See `WireDecoder`. */
+  plainPiece: PlainPiece | undefined;
 
   get isComplete(): boolean {
     return this.#reason !== undefined;
@@ -65,6 +78,7 @@ export class AnthropicDecoder implements WireDecoder {
   }
 
   *read(event: JsonObject): Generator<ModelDelta, void, void> {
+    this.plainPiece = undefined;
     const index = typeof event['index'] === 'number' ? event['index'] : 0;
     switch (stringOf(event['type'])) {
       case 'message_start':
@@ -72,7 +86,9 @@ export class AnthropicDecoder implements WireDecoder {
       case 'content_block_start':
         return yield* this.#startBlock(index, objectOf(event['content_block']));
       case 'content_block_delta':
-        return yield* this.#delta(index, objectOf(event['delta']));
+        yield* this.#delta(index, objectOf(event['delta']));
+        this.plainPiece = this.#plainPieceOf(index, objectOf(event['delta']));
+        return;
       case 'content_block_stop':
         return yield* this.#endBlock(index);
       case 'message_delta':
@@ -80,6 +96,18 @@ export class AnthropicDecoder implements WireDecoder {
       case 'message_stop':
         this.#isOver = true;
     }
+  }
+
+  /** The piece of text or arguments that a delta holds, and nothing else. */
+  #plainPieceOf(index: number, delta: JsonObject): PlainPiece | undefined {
+    const { type, text, partial_json: json } = delta;
+    if (Object.keys(delta).length > 2) return undefined;
+    const block = this.#open.get(index);
+    if (type === 'text_delta' && block?.type === 'text' && typeof text === 'string')
+      return { text, again: (more) => this.#moreText(more) };
+    if (type === 'input_json_delta' && block?.type === 'tool_use' && typeof json === 'string')
+      return { text: json, again: (more) => ({ type: 'tool_input', index, json: more }) };
+    return undefined;
   }
 
   *readWhole(message: JsonObject): Generator<ModelDelta, void, void> {
@@ -96,8 +124,9 @@ export class AnthropicDecoder implements WireDecoder {
 
   *#start(message: JsonObject): Generator<ModelDelta, void, void> {
     const id = stringOf(message['id']);
-    if (id !== '' && !this.#hasId) {
-      this.#hasId = true;
+    if (this.#hasContent && id !== this.#id) yield* this.#restart();
+    if (id !== '' && this.#id === '') {
+      this.#id = id;
       yield { type: 'response_id', id };
     }
     for (const [index, block] of objectsOf(message['content']).entries()) {
@@ -107,6 +136,20 @@ export class AnthropicDecoder implements WireDecoder {
     yield* this.#about(message);
   }
 
+  /** Begins again: some gateways ask a second time when a connection is lost, and send another answer behind the half one. */
+  *#restart(): Generator<ModelDelta, void, void> {
+    this.#open.clear();
+    this.#text = new CitedText();
+    this.#serverTools.clear();
+    this.#closedCalls = [];
+    this.#hasToolCalls = false;
+    this.#hasContent = false;
+    this.#id = '';
+    this.#usage = undefined;
+    this.#reason = undefined;
+    yield { type: 'reset', reason: 'The server began the answer again.' };
+  }
+
   /** Reads the data about the answer as a whole: stop reason, counts, and more. */
   *#about(message: JsonObject): Generator<ModelDelta, void, void> {
     const usage = objectOf(message['usage']);
@@ -114,7 +157,11 @@ export class AnthropicDecoder implements WireDecoder {
     const said = {
       ...(message['stop_reason'] === PAUSE && { stop_reason: PAUSE }),
       ...known(message, ANSWER_FIELDS),
-      ...known(usage, USAGE_FIELDS),
+      ...known(
+        usage,
+        Object.keys(usage).filter((key) => !COUNTED.test(key)),
+      ),
+      ...cacheLives(usage),
     };
     if (Object.keys(said).length > 0)
       yield { type: 'provider_meta', providerMeta: { [ANTHROPIC_KEY]: said } };
@@ -122,6 +169,7 @@ export class AnthropicDecoder implements WireDecoder {
   }
 
   *#startBlock(index: number, start: JsonObject): Generator<ModelDelta, void, void> {
+    this.#hasContent = true;
     yield* this.#endCalls(); // more content follows, so these tool calls were not cut off
     const type = stringOf(start['type']);
     if (type !== 'text') yield* this.#text.end();
@@ -178,8 +226,12 @@ export class AnthropicDecoder implements WireDecoder {
     if (isJsonObject(piece['citation'])) this.#text.cite(piece['citation']);
     for (const citation of objectsOf(piece['citations'])) this.#text.cite(citation);
     if (text === '') return;
+    yield this.#moreText(text);
+  }
+
+  #moreText(text: string): ModelDelta {
     this.#text.add(text);
-    yield { type: 'text', text };
+    return { type: 'text', text };
   }
 
   *#endBlock(index: number): Generator<ModelDelta, void, void> {
@@ -258,4 +310,10 @@ function known(holder: JsonObject, keys: readonly string[]): JsonObject {
     if (value !== undefined && value !== null) given[key] = value;
   }
   return given;
+}
+
+/** Tokens written to the cache, by how long they are kept, if there are any. */
+function cacheLives({ cache_creation: written }: JsonObject): JsonObject {
+  if (!isJsonObject(written) || !Object.values(written).some((count) => count !== 0)) return {};
+  return { cache_creation: written };
 }

@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { stringOf } from '../../model/http/wire-values.ts';
 import { GoogleParts, isGooglePart } from './google-parts.ts';
 import { Grounding } from './grounding.ts';
-import { PartialArgs } from './partial-args.ts';
+import { PartialArgs } from './values/partial-args.ts';
 
 const LENGTH = /^(?:MAX_TOKENS|CONTINUATION)$/;
 const FILTERED = /^(?:BLOCKLIST|SPII|MODEL_ARMOR|(?:IMAGE_)?(?:SAFETY|RECITATION|PROHIBITED_CONTENT))$/;
@@ -62,6 +62,12 @@ export class GeminiDecoder implements WireDecoder {
     if (reason !== '') this.#reason = reason;
   }
 
+  /** Reads an answer that comes whole: it is complete also without a finish reason. */
+  *readWhole(answer: JsonObject): Generator<ModelDelta, void, void> {
+    yield* this.read(answer);
+    if (this.#reason === '' && listOf(answer['candidates']).length > 0) this.#reason = 'STOP';
+  }
+
   *end(): Generator<ModelDelta, void, void> {
     yield* this.#grounding.end();
     // A call in parts without its last one may lack arguments.
@@ -101,9 +107,9 @@ export class GeminiDecoder implements WireDecoder {
     if (isGooglePart(part)) yield* this.#googlePart(part);
     else if (isJsonObject(part['functionResponse'])) yield* this.#answer(part);
     else if (isJsonObject(functionCall)) yield* this.#call(part, functionCall, meta);
-    else if (isJsonObject(inlineData)) {
-      if (part['thought'] !== true) yield* toMedia(inlineData, signed ?? { gemini: {} });
-    } else if (isJsonObject(part['fileData'])) yield* toLinkedMedia(part['fileData']);
+    else if (isJsonObject(inlineData))
+      yield* part['thought'] === true ? toSketch(inlineData) : toMedia(inlineData, signed ?? { gemini: {} });
+    else if (isJsonObject(part['fileData'])) yield* toLinkedMedia(part['fileData']);
     else if (hasUnknown(part)) yield { type: 'block', block: this.#googleParts.opaque(part) };
   }
 
@@ -177,6 +183,13 @@ function failedCall(reason: string, { finishMessage }: JsonObject): ModelError {
     isRetryable: true,
     ...(typeof finishMessage === 'string' && { body: finishMessage }),
   });
+}
+
+/** An image that the model made while it was thinking: shown until the final one comes. */
+function* toSketch(inlineData: JsonObject): Generator<ModelDelta, void, void> {
+  const mediaType = stringOf(inlineData['mimeType']);
+  const data = stringOf(inlineData['data']);
+  if (mediaType.startsWith('image/') && data !== '') yield { type: 'partial_image', data, mediaType };
 }
 
 /** Makes media deltas, marked as the model's own so that the media may be sent back. */

@@ -8,7 +8,7 @@ import type { GeminiDialect } from './gemini-dialect.ts';
 import { toFunction } from './gemini-options.ts';
 import { arrange } from './gemini-prompt.ts';
 import { toContents } from './gemini-to-wire.ts';
-import { inlineRefs } from './inline-refs.ts';
+import { inlineRefs } from './values/inline-refs.ts';
 
 /**
  * Writes the parts of a body that are large: each item, tool and schema is turned into its wire form only

@@ -2,7 +2,7 @@ import type { ProviderToolBlock } from '../../message/blocks.ts';
 import { sourceLines, type Citation } from '../../message/citation.ts';
 import type { ModelDelta } from '../../message/model-delta.ts';
 import { numberOf, objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
-import type { JsonObject, JsonValue } from '../../util/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { GEMINI_KEY } from './google-parts.ts';
 
 /** Fields of a candidate that say something about the answer as a whole. */
@@ -16,19 +16,31 @@ const ANSWER_FIELDS = [
   'finishMessage',
 ];
 
+/** Fields with the queries of searches, and the names of the tools. */
+const SEARCHES = [
+  ['webSearchQueries', 'google_search'],
+  ['imageSearchQueries', 'google_image_search'],
+  ['retrievalQueries', 'retrieval'],
+] as const;
+
 /** Collects what Google says about the sources of an answer, and reports it when the answer ends. */
 export class Grounding {
   readonly #said: Record<string, JsonValue> = {};
+  /** Sources in the order of the chunks, repeated ones too. */
+  readonly #chunks: JsonObject[] = [];
   /** The last text of the answer: the one that citations are about. */
   #text = '';
   #isInText = false;
   #hasToolCalls = false;
 
-  /** Reads a chunk's candidate. Fields of later chunks replace those of earlier chunks. */
+  /** Reads a chunk's candidate. Lists of sources grow from chunk to chunk, other fields of later chunks replace earlier ones. */
   read(candidate: JsonObject): void {
     for (const key of ANSWER_FIELDS) {
       const value = candidate[key];
-      if (value !== undefined && value !== null) this.#said[key] = value;
+      if (value === undefined || value === null) continue;
+      if (key === 'groundingMetadata') this.#chunks.push(...objectsOf(objectOf(value)['groundingChunks']));
+      const before = this.#said[key];
+      this.#said[key] = isJsonObject(value) && isJsonObject(before) ? grown(before, value) : value;
     }
   }
 
@@ -61,10 +73,11 @@ export class Grounding {
   #citations(): readonly Citation[] {
     const { groundingChunks, groundingSupports } = objectOf(this.#said['groundingMetadata']);
     const sources = objectsOf(groundingChunks).map(toSource);
+    const all = this.#chunks.map(toSource); // a file search counts the sources of all chunks, also repeated ones
     const supports = objectsOf(groundingSupports);
     const cited = supports.flatMap(({ segment, groundingChunkIndices }) =>
       indexesOf(groundingChunkIndices).flatMap((index) => {
-        const source = sources[index];
+        const source = sources[index] ?? all[index];
         return source === undefined ? [] : [{ ...rangeOf(objectOf(segment), this.#text), ...source }];
       }),
     );
@@ -78,11 +91,15 @@ export class Grounding {
 
   /** Calls of tools without parts in the answer, only with findings. */
   *#tools(): Generator<ProviderToolBlock, void, void> {
-    const { webSearchQueries: queries, groundingChunks } = objectOf(this.#said['groundingMetadata']);
+    const grounding = objectOf(this.#said['groundingMetadata']);
     const { urlMetadata } = objectOf(this.#said['urlContextMetadata']);
-    if (Array.isArray(queries) && queries.length > 0) {
-      const found = sourceLines(objectsOf(groundingChunks).map(toSource));
-      yield* told('google_search', { queries: queries as JsonValue }, found.join('\n'), true);
+    const sources = objectsOf(grounding['groundingChunks']);
+    const isMaps = sources.length > 0 && sources.every(({ maps }) => maps !== undefined);
+    for (const [key, tool] of SEARCHES) {
+      const queries = grounding[key];
+      if (!Array.isArray(queries) || queries.length === 0) continue;
+      const found = sourceLines(sources.map(toSource)).join('\n');
+      yield* told(isMaps ? 'google_maps' : tool, { queries: queries as JsonValue }, found, true);
     }
     const pages = objectsOf(urlMetadata);
     if (pages.length === 0) return;
@@ -91,6 +108,17 @@ export class Grounding {
     const isOk = lines.some((line) => line.endsWith('SUCCESS'));
     yield* told('url_context', { urls }, lines.join('\n'), isOk);
   }
+}
+
+/** Fields of two chunks. A list that begins like the earlier one has grown; any other is added to it. */
+function grown(before: JsonObject, value: JsonObject): JsonObject {
+  const lists = Object.entries(value).map(([key, list]) => {
+    const earlier = before[key];
+    if (!Array.isArray(earlier) || !Array.isArray(list)) return [key, list] as const;
+    const isGrown = earlier.every((one, i) => JSON.stringify(one) === JSON.stringify(list[i]));
+    return [key, isGrown ? list : [...earlier, ...list]] as const;
+  });
+  return { ...before, ...Object.fromEntries(lists) };
 }
 
 /** The blocks of a call of which nothing goes back to Google. */
@@ -106,14 +134,20 @@ function* told(
 }
 
 function toSource(chunk: JsonObject): Citation {
-  const { web, retrievedContext, maps } = chunk;
-  const fields = objectOf(web ?? retrievedContext ?? maps);
+  const { web, retrievedContext, maps, image } = chunk;
+  const fields = objectOf(web ?? retrievedContext ?? maps ?? image);
+  const page = numberOf(fields['pageNumber']);
+  const hasName = stringOf(fields['title']) !== '' || stringOf(fields['uri']) !== '';
   const texts = {
-    url: stringOf(fields['uri']),
+    url: stringOf(fields['uri']) || stringOf(fields['sourceUri']),
     title: stringOf(fields['title']),
     quote: stringOf(fields['text']),
+    fileId: stringOf(fields['documentName']) || (hasName ? '' : stringOf(fields['fileSearchStore'])),
   };
-  return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''));
+  return {
+    ...Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== '')),
+    ...(page !== undefined && { pages: [page, page] as const }),
+  };
 }
 
 /** Range of a segment. Google counts bytes of UTF-8; a segment that is not there gets no range. */

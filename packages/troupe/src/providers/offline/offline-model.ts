@@ -14,6 +14,15 @@ export interface OfflineModelOptions {
  * Streams, calls the given tools, chosen by simple rules over the tool schemas and the newest user message
  * (decide.ts), and introduces itself as a stand-in. Equal requests get equal answers. A failed tool call is
  * not repeated until the user asks again. Folder `providers/offline`: start here.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), console: false });
+ * console.log((await agent.call('Hello!')).text);
+ * ```
  */
 export class OfflineModel extends ChatModelBase {
   static override readonly className: string = 'OfflineModel';

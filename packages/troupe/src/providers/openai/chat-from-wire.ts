@@ -1,12 +1,14 @@
-import type { ImageBlock } from '../../message/blocks.ts';
 import type { FinishReason, ModelDelta } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
 import type { WireDecoder } from '../../model/http/http-chat-model.ts';
+import type { PlainPiece } from '../../model/http/repeated-event.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { fromBase64 } from '../../util/base64.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import { isJsonObject, type JsonObject } from '../../util/json.ts';
+import { imagesIn, piecesIn, type ContentPiece } from './tools/chat-content.ts';
 import { ExecutedTools } from './tools/chat-executed-tools.ts';
 import { ChatSources } from './tools/chat-sources.ts';
+import { ThinkingRecord } from './tools/thinking-record.ts';
 import { ChatToolCalls } from './chat-tool-calls.ts';
 import type { ChatDialect } from './dialect.ts';
 import type { ChatVendor, ThinkingField } from './vendors.ts';
@@ -54,7 +56,7 @@ export class ChatDecoder implements WireDecoder {
   /** Place of the current thinking in the answer. */
   #field: ThinkingField | undefined;
   readonly #calls: ChatToolCalls;
-  readonly #details: JsonObject[] = [];
+  readonly #record = new ThinkingRecord();
   readonly #sources: ChatSources;
   readonly #executed: ExecutedTools;
   #isThinking = false;
@@ -63,12 +65,14 @@ export class ChatDecoder implements WireDecoder {
   #isRefusal = false;
   #isMarkedAsOver = false;
   #hasContent = false;
+  /** See `WireDecoder`. */
+  plainPiece: PlainPiece | undefined;
 
   constructor(dialect: ChatDialect, { audioType, toolNames, toError }: ChatDecoderOptions) {
     this.#toError = toError;
     this.#dialect = dialect;
     this.#audioType = audioType;
-    this.#calls = new ChatToolCalls(toolNames);
+    this.#calls = new ChatToolCalls(toolNames, dialect.name);
     this.#sources = new ChatSources(dialect.name);
     this.#executed = new ExecutedTools(dialect.name);
   }
@@ -83,24 +87,45 @@ export class ChatDecoder implements WireDecoder {
   }
 
   *read(chunk: JsonObject): Generator<ModelDelta, void, void> {
+    this.plainPiece = undefined;
     const { id, usage } = chunk;
     if (this.#responseId === '' && typeof id === 'string' && id !== '') {
       this.#responseId = id;
       yield { type: 'response_id', id };
     }
-    yield* this.#usage(usage ?? objectOf(chunk['x_groq'])['usage']);
-    this.#checkBase(objectOf(chunk['base_resp']));
+    const counted = usage ?? objectOf(chunk['x_groq'])['usage'];
+    if (isJsonObject(counted)) yield this.#usage(counted);
+    if (chunk['base_resp'] !== undefined) this.#checkBase(objectOf(chunk['base_resp']));
     this.#sources.readChunk(chunk);
     const choice = objectsOf(chunk['choices']).find(({ index }) => index === undefined || index === 0);
     if (choice === undefined) return;
     this.#sources.readChoice(choice);
-    yield* this.#usage(choice['usage']); // Moonshot reports usage here
-    for (const delta of this.#delta(objectOf(choice['delta'] ?? choice['message']))) {
+    if (isJsonObject(choice['usage'])) yield this.#usage(choice['usage']); // Moonshot reports usage here
+    const delta = objectOf(choice['delta'] ?? choice['message']);
+    for (const read of this.#read(delta)) {
       this.#hasContent = true;
-      yield delta;
+      yield read;
     }
     const reason = stringOf(choice['finish_reason']);
     if (reason !== '') yield* this.#finish(reason);
+    else if ((choice['logprobs'] ?? undefined) === undefined) this.plainPiece = this.#plainPieceOf(delta);
+  }
+
+  /** The piece of text or arguments that a delta holds, and nothing else. Any other field has had its effect, which is the same each time. */
+  #plainPieceOf(delta: JsonObject): PlainPiece | undefined {
+    const { content, reasoning_content: thought, tool_calls: calls } = delta;
+    if (typeof content === 'string' && hasOnly(delta, 'content'))
+      return { text: content, again: (text) => this.#moreText(text) };
+    if (typeof thought === 'string' && hasOnly(delta, 'reasoning_content'))
+      return { text: thought, again: (thinking) => ({ type: 'thinking', thinking }) };
+    return Array.isArray(calls) && hasOnly(delta, 'tool_calls')
+      ? this.#calls.plainPieceOf(objectsOf(calls))
+      : undefined;
+  }
+
+  #moreText(text: string): ModelDelta {
+    this.#sources.noteText(text.length);
+    return { type: 'text', text };
   }
 
   *end(): Generator<ModelDelta, void, void> {
@@ -116,22 +141,32 @@ export class ChatDecoder implements WireDecoder {
     throw this.#toError({ error: { code: BASE_CODES[code] ?? `${code}`, message } });
   }
 
-  *#usage(usage: unknown): Generator<ModelDelta, void, void> {
-    if (isJsonObject(usage)) yield { type: 'usage', usage: toUsage(usage, this.#dialect.vendor) };
+  #usage(usage: JsonObject): ModelDelta {
+    return { type: 'usage', usage: toUsage(usage, this.#dialect.vendor) };
   }
 
-  *#delta(delta: JsonObject): Generator<ModelDelta, void, void> {
-    const details = objectsOf(delta['reasoning_details']);
-    for (const detail of details) this.#addDetail(detail);
+  /** Reads a delta. Nearly all deltas hold one piece of text or of tool calls, and nothing else. */
+  #read(delta: JsonObject): Iterable<ModelDelta> {
+    const { content, tool_calls: calls } = delta;
+    if (!this.#isThinking && this.#record.isEmpty) {
+      if (typeof content === 'string' && hasOnly(delta, 'content')) return this.#text(content);
+      if (Array.isArray(calls) && hasOnly(delta, 'tool_calls')) return this.#calls.read(objectsOf(calls));
+    }
+    return this.#readAll(delta);
+  }
+
+  *#readAll(delta: JsonObject): Generator<ModelDelta, void, void> {
+    const recorded = this.#record.read(delta);
     const content = stringOf(delta['reasoning_content']);
-    const reasoning = stringOf(delta['reasoning']) || (content === '' ? textOf(details) : '');
+    const reasoning = stringOf(delta['reasoning']) || (content === '' ? recorded : '');
     yield* content === '' ? this.#think(reasoning, 'reasoning') : this.#think(content, 'reasoning_content');
     const executed = [...this.#executed.read(delta['executed_tools'])];
-    if (executed.length > 0) yield* this.#endThinking();
-    yield* executed;
-    for (const { text, isThinking } of textsIn(delta['content'])) {
-      yield* isThinking ? this.#think(text, 'content') : this.#text(text);
+    if (executed.length > 0) {
+      this.#sources.endText();
+      yield* this.#endThinking();
+      yield* executed;
     }
+    for (const piece of piecesIn(delta, this.#isThinking)) yield* this.#piece(piece);
     const refusal = stringOf(delta['refusal']);
     this.#isRefusal ||= refusal !== '';
     yield* this.#text(refusal);
@@ -147,9 +182,16 @@ export class ChatDecoder implements WireDecoder {
     yield* this.#calls.read(calls);
   }
 
+  *#piece({ text, thinkingField, citations, unknown }: ContentPiece): Generator<ModelDelta, void, void> {
+    yield* thinkingField === undefined ? this.#text(text) : this.#think(text, thinkingField);
+    if (citations !== undefined) yield* this.#sources.cite(citations, text.length);
+    if (unknown !== undefined) this.#sources.keepPart(unknown);
+  }
+
   *#think(thinking: string, field: ThinkingField): Generator<ModelDelta, void, void> {
     if (thinking === '') return;
     yield* this.#calls.settle();
+    this.#sources.endText();
     this.#field = field;
     this.#isThinking = true;
     yield { type: 'thinking', thinking };
@@ -160,6 +202,8 @@ export class ChatDecoder implements WireDecoder {
     yield* this.#endThinking();
     yield* this.#calls.settle();
     yield { type: 'text', text };
+    const citations = this.#sources.noteText(text.length);
+    if (citations !== undefined) yield citations;
   }
 
   /** Reports a piece of the sound, which alternates with its transcript: both are one block each. */
@@ -176,7 +220,7 @@ export class ChatDecoder implements WireDecoder {
   /** Ends the answer. Tool calls count only after a regular end: a cut answer may lack arguments. */
   *#finish(wireReason: string): Generator<ModelDelta, void, void> {
     yield* this.#endThinking();
-    if (this.#reason !== undefined) return; // some vendors report the finish reason twice
+    if (this.#reason !== undefined) return yield* this.#finishAgain(wireReason);
     if (FAILURES.includes(wireReason)) {
       throw new ModelError(`The answer failed: ${wireReason}.`, { kind: 'overloaded' });
     }
@@ -186,40 +230,43 @@ export class ChatDecoder implements WireDecoder {
     if (hasCalls) yield* this.#calls.end();
   }
 
-  /**
-   * Collects the thinking record of OpenRouter, which must be sent back unchanged. Its texts come in pieces.
-   */
-  #addDetail(piece: JsonObject): void {
-    const last = this.#details.at(-1);
-    if (last === undefined || !isSameDetail(last, piece)) {
-      this.#details.push(piece);
-      return;
-    }
-    const joined: Record<string, JsonValue> = { ...last };
-    for (const [key, value] of Object.entries(piece)) if (value !== null) joined[key] = value;
-    for (const key of ['text', 'summary']) {
-      const whole = stringOf(last[key]) + stringOf(piece[key]);
-      if (whole !== '') joined[key] = whole;
-    }
-    this.#details[this.#details.length - 1] = joined;
+  /** Some vendors give a finish reason in several chunks, with tool calls behind the first: a regular reason ends these, too. */
+  *#finishAgain(wireReason: string): Generator<ModelDelta, void, void> {
+    const isRegular = (reason: string | undefined): boolean => reason === 'stop' || reason === 'tool_calls';
+    if (!this.#calls.hasCalls || !isRegular(this.#reason) || !isRegular(REASONS[wireReason])) return;
+    this.#reason = 'tool_calls';
+    yield* this.#calls.end();
   }
 
   /** Marks the thinking so far as made by this vendor, so that no other vendor receives it. */
   *#endThinking(): Generator<ModelDelta, void, void> {
-    const reasoningDetails = this.#details.splice(0);
-    if (!this.#isThinking && reasoningDetails.length === 0) return;
+    const record = this.#record.take();
+    const hasRecord = Object.keys(record).length > 0;
+    if (!this.#isThinking && !hasRecord) return;
     this.#isThinking = false;
     const { name, vendor } = this.#dialect;
     const field = this.#field;
     const isUnusual =
       field !== undefined && field !== vendor.thinkingField && vendor.thinkingBack !== 'never';
-    const mark: JsonObject = reasoningDetails.length > 0 ? { reasoningDetails } : isUnusual ? { field } : {};
+    const mark: JsonObject = hasRecord ? record : isUnusual ? { field } : {};
     yield { type: 'thinking', thinking: '', providerMeta: { [name]: mark } };
   }
 }
 
+/** Whether a delta holds nothing but one field, and perhaps its role. */
+function hasOnly(delta: JsonObject, field: string): boolean {
+  for (const key in delta) {
+    if (key === field || key === 'role') continue;
+    const value = delta[key];
+    const isEmpty = value === null || (value === '' && KNOWN_FIELDS.includes(key));
+    if (!isEmpty) return false;
+  }
+  return true;
+}
+
 /** Fields of a delta that are read. */
 const KNOWN_FIELDS: readonly string[] = [
+  'index',
   'role',
   'content',
   'refusal',
@@ -232,53 +279,9 @@ const KNOWN_FIELDS: readonly string[] = [
   'reasoning',
   'reasoning_content',
   'reasoning_details',
+  'thinking_blocks',
   'channel',
 ];
-
-/** Images that the model has made: in a list of their own at OpenRouter, or among the parts of the content. */
-function imagesIn({ images, content }: JsonObject): readonly ImageBlock[] {
-  return [...objectsOf(images), ...objectsOf(content)].flatMap((part) => {
-    const url = stringOf(objectOf(part['image_url'])['url']);
-    if (url === '') return [];
-    const [, mediaType, data] = /^data:(image\/[\w.+-]+);base64,(.+)$/s.exec(url) ?? [];
-    const source =
-      mediaType === undefined || data === undefined
-        ? ({ type: 'url', url } as const)
-        : ({ type: 'base64', mediaType, data } as const);
-    return /^(?:https?|data):/i.test(url) ? [{ type: 'image', source }] : [];
-  });
-}
-
-/** Text of thinking that came only as a record. */
-function textOf(details: readonly JsonObject[]): string {
-  return details
-    .map((detail) => (detail['type'] === 'reasoning.text' ? stringOf(detail['text']) : ''))
-    .join('');
-}
-
-function isSameDetail(a: JsonObject, b: JsonObject): boolean {
-  if (a['type'] !== b['type'] || a['index'] !== b['index']) return false;
-  const hasOtherId = stringOf(a['id']) !== '' && stringOf(b['id']) !== '' && a['id'] !== b['id'];
-  return a['type'] !== 'reasoning.encrypted' && !hasOtherId; // encrypted reasoning comes whole
-}
-
-/** Reads content, which is text, or a list of parts at Mistral as soon as thinking is included. */
-function textsIn(content: unknown): readonly { readonly text: string; readonly isThinking: boolean }[] {
-  if (typeof content === 'string') return [{ text: content, isThinking: false }];
-  return objectsOf(content).map((part) =>
-    part['type'] === 'thinking'
-      ? { text: thinkingIn(part['thinking']), isThinking: true }
-      : { text: part['type'] === 'text' ? stringOf(part['text']) : '', isThinking: false },
-  );
-}
-
-function thinkingIn(thinking: unknown): string {
-  return typeof thinking === 'string'
-    ? thinking
-    : objectsOf(thinking)
-        .map((part) => stringOf(part['text']))
-        .join('');
-}
 
 function toUsage(usage: JsonObject, vendor: ChatVendor): Usage {
   const promptDetails = objectOf(usage['prompt_tokens_details']);

@@ -8,8 +8,10 @@ import type { WireRequest } from '../../model/http/http-chat-model.ts';
 import { objectOf, objectsOf } from '../../model/http/wire-values.ts';
 import { isForced } from '../../model/tool-choice.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
+import { keptFields } from './chat-tool-calls.ts';
 import type { ChatDialect } from './dialect.ts';
-import type { ChatVendor, ThinkingField } from './vendors.ts';
+import { recordsOf } from './tools/thinking-record.ts';
+import { THINKING_FIELDS, type ChatVendor, type ThinkingField } from './vendors.ts';
 
 /** Placeholder for thinking that was lost or made by another model. */
 const NO_THINKING = '(not recorded)';
@@ -60,8 +62,12 @@ function filesBack({ providerMeta }: AssistantItem, { name }: ChatDialect): Json
   return annotations.length === 0 ? {} : { annotations };
 }
 
-function toCall({ id, name, input }: ToolUseBlock, { callId }: ChatDialect): JsonObject {
-  return { id: callId(id), type: 'function', function: { name, arguments: JSON.stringify(input) } };
+/** A tool call, with the fields that its vendor wants back. */
+function toCall(call: ToolUseBlock, dialect: ChatDialect): JsonObject {
+  const { name, input, providerMeta } = call;
+  const kept = keptFields(objectOf(objectOf(providerMeta?.[dialect.name])['fields']));
+  const called = { name, arguments: JSON.stringify(input) };
+  return { id: dialect.callId(call.id), type: 'function', function: called, ...kept };
 }
 
 /** Puts every tool result in its own message, followed by a message with the media of all results. */
@@ -82,6 +88,7 @@ interface ThinkingBack {
   readonly reasoning_content?: string;
   readonly reasoning?: string;
   readonly reasoning_details?: readonly JsonValue[];
+  readonly thinking_blocks?: readonly JsonValue[];
   /** Thinking that goes into the content. */
   readonly parts?: readonly JsonObject[];
 }
@@ -95,8 +102,8 @@ function thinkingBack(item: AssistantItem, hasCalls: boolean, { name, vendor }: 
   const blocks = item.content
     .filter((block) => block.type === 'thinking')
     .filter(({ providerMeta }) => isJsonObject(providerMeta?.[name]));
-  const details = blocks.flatMap((block) => reasoningDetails(block, name));
-  if (details.length > 0) return { reasoning_details: details };
+  const records = recordsOf(blocks, name);
+  if (Object.keys(records).length > 0) return records;
   const thinking = blocks.flatMap((block) => block.thinking || []).join('\n');
   if (thinking === '') return {};
   const text = thinking.toWellFormed();
@@ -107,6 +114,8 @@ function thinkingBack(item: AssistantItem, hasCalls: boolean, { name, vendor }: 
       return { reasoning_content: text };
     case 'content':
       return { parts: [{ type: 'thinking', thinking: [{ type: 'text', text }] }] };
+    case 'extra_content':
+      return {}; // Google refuses its own thinking
   }
 }
 
@@ -114,13 +123,7 @@ function thinkingBack(item: AssistantItem, hasCalls: boolean, { name, vendor }: 
 function fieldOf(block: ThinkingBlock | undefined, vendorName: string): ThinkingField | undefined {
   const meta = block?.providerMeta?.[vendorName];
   const field = isJsonObject(meta) ? meta['field'] : undefined;
-  return field === 'reasoning' || field === 'reasoning_content' || field === 'content' ? field : undefined;
-}
-
-function reasoningDetails({ providerMeta }: ThinkingBlock, vendorName: string): readonly JsonValue[] {
-  const meta = providerMeta?.[vendorName];
-  const details = isJsonObject(meta) ? meta['reasoningDetails'] : undefined;
-  return Array.isArray(details) ? (details as readonly JsonValue[]) : [];
+  return THINKING_FIELDS.find((one) => one === field);
 }
 
 /** Sends plain text where possible: some vendors accept nothing else. */

@@ -10,7 +10,7 @@ const TOOLS = ['a', 'b', 'get', 'get_time'];
 /** Tool calls of chunks; each chunk is a list of parts. */
 function callsOf(...chunks: readonly (readonly JsonObject[])[]): unknown[] {
   using _ = fakeIds();
-  const calls = new ChatToolCalls(TOOLS);
+  const calls = new ChatToolCalls(TOOLS, 'openai');
   const draft = new MsgDraft('assistant');
   const deltas: ModelDelta[] = [];
   for (const chunk of chunks) deltas.push(...calls.read(chunk));
@@ -168,7 +168,7 @@ describe('calls', () => {
   });
 
   test('are not begun before their name is whole, nor later than something else', () => {
-    const calls = new ChatToolCalls(TOOLS);
+    const calls = new ChatToolCalls(TOOLS, 'openai');
     expect([...calls.read([piece('get', '', { index: 0, id: 'x' })])]).toEqual([]);
     expect(calls.hasCalls).toBe(true);
     expect([...calls.settle()]).toEqual([{ type: 'tool_use_start', index: 0, id: 'x', name: 'get' }]);

@@ -1,4 +1,5 @@
 import type { ModelDelta } from '../../message/model-delta.ts';
+import type { PlainPiece } from '../../model/http/repeated-event.ts';
 import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
 import { numberOf, objectOf, stringOf } from '../../model/http/wire-values.ts';
 
@@ -14,7 +15,12 @@ interface PartialToolCall {
   json: string;
   lastPiece: string;
   isStarted: boolean;
+  /** Fields that the vendor wants back with the tool call. */
+  kept: JsonObject;
 }
+
+/** Fields of a tool call that go back unchanged: signatures of Gemini, at Google's own endpoint and at LiteLLM. */
+export const KEPT_FIELDS: readonly string[] = ['extra_content', 'provider_specific_fields'];
 
 /**
  * Joins the pieces of an answer's tool calls. Vendors separate tool calls by an index, by an id, by order, or
@@ -22,14 +28,20 @@ interface PartialToolCall {
  * begin or something else follows; by then its name is complete.
  */
 export class ChatToolCalls {
+  readonly #vendorName: string;
   readonly #isTool: (name: string) => boolean;
   readonly #calls: PartialToolCall[] = [];
   /** Open tool calls by the vendor's index. The next tool call may get the same index. */
   readonly #open = new Map<number, PartialToolCall>();
   #chunks = 0;
 
+  /** Ids of tool calls that were reported whole. */
+  readonly #endedIds = new Set<string>();
+  #count = 0;
+
   /** @param toolNames names of the tools that the model was given */
-  constructor(toolNames: readonly string[]) {
+  constructor(toolNames: readonly string[], vendorName: string) {
+    this.#vendorName = vendorName;
     const names = new Set(toolNames);
     this.#isTool = (name) => names.has(name);
   }
@@ -40,6 +52,16 @@ export class ChatToolCalls {
     for (const [position, piece] of pieces.entries()) {
       yield* this.#read(piece, numberOf(piece['index']) ?? position);
     }
+  }
+
+  /** The piece of arguments that a chunk holds which was read, and nothing else. A piece with a name may begin a tool call. */
+  plainPieceOf(pieces: readonly JsonObject[]): PlainPiece | undefined {
+    const [piece] = pieces;
+    if (piece === undefined || pieces.length > 1) return undefined;
+    const { name, arguments: json } = objectOf(piece['function']);
+    const call = this.#open.get(numberOf(piece['index']) ?? 0);
+    if (typeof json !== 'string' || stringOf(name) !== '' || call?.isStarted !== true) return undefined;
+    return { text: json, again: (next) => addInput(call, next) };
   }
 
   /** Whether the answer has tool calls. */
@@ -60,7 +82,12 @@ export class ChatToolCalls {
   /** Ends all tool calls. */
   *end(): Generator<ModelDelta, void, void> {
     yield* this.settle();
-    for (const { index, isStarted } of this.#calls) if (isStarted) yield { type: 'tool_use_end', index };
+    for (const { index, id, isStarted, kept } of this.#calls) {
+      if (!isStarted) continue;
+      if (id !== '') this.#endedIds.add(id);
+      const providerMeta = Object.keys(kept).length > 0 && { [this.#vendorName]: { fields: kept } };
+      yield { type: 'tool_use_end', index, ...(providerMeta && { providerMeta }) };
+    }
     this.#calls.length = 0;
     this.#open.clear();
   }
@@ -70,6 +97,7 @@ export class ChatToolCalls {
     const id = stringOf(piece['id']);
     const name = stringOf(called['name']);
     const json = toJsonText(called['arguments']);
+    if (this.#endedIds.has(id)) return; // told again behind the finish reason
     let call = this.#open.get(number);
     if (call === undefined || this.#isNext(call, id, name)) {
       if (id === '' && name === '') return; // a piece of a tool call that never began
@@ -78,10 +106,10 @@ export class ChatToolCalls {
       call.id ||= id;
       if (name !== call.name) call.name += name;
     }
+    call.kept = { ...call.kept, ...keptFields(piece) };
     if (json === '') return;
-    call.json += json;
-    call.lastPiece = json;
-    if (call.isStarted) yield { type: 'tool_input', index: call.index, json };
+    const input = addInput(call, json);
+    if (call.isStarted) yield input;
     else if (call.name !== '') yield* this.#startUpTo(call);
   }
 
@@ -98,7 +126,7 @@ export class ChatToolCalls {
   #begin(number: number, id: string, name: string, before: PartialToolCall | undefined): PartialToolCall {
     const mayRepeat = id === '' && name === before?.name && before.chunk !== this.#chunks;
     const call: PartialToolCall = {
-      index: (this.#calls.at(-1)?.index ?? -1) + 1,
+      index: this.#count++,
       chunk: this.#chunks,
       mayRepeat,
       id,
@@ -106,6 +134,7 @@ export class ChatToolCalls {
       json: '',
       lastPiece: '',
       isStarted: false,
+      kept: {},
     };
     this.#calls.push(call);
     this.#open.set(number, call);
@@ -119,6 +148,12 @@ export class ChatToolCalls {
         yield* start(call);
     }
   }
+}
+
+function addInput(call: PartialToolCall, json: string): ModelDelta {
+  call.json += json;
+  call.lastPiece = json;
+  return { type: 'tool_input', index: call.index, json };
 }
 
 function canStart({ name, json, mayRepeat }: PartialToolCall): boolean {
@@ -143,4 +178,11 @@ function isWhole({ json, lastPiece }: PartialToolCall): boolean {
 /** Converts arguments to text: some vendors send the object itself. */
 function toJsonText(value: unknown): string {
   return isJsonObject(value) ? JSON.stringify(value) : stringOf(value);
+}
+
+/** The fields of a tool call that the vendor wants back. */
+export function keptFields(call: JsonObject): JsonObject {
+  return Object.fromEntries(
+    KEPT_FIELDS.flatMap((key) => (isJsonObject(call[key]) ? [[key, call[key]] as const] : [])),
+  );
 }

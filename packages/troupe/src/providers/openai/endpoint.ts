@@ -43,11 +43,11 @@ export class Endpoint {
   }
 
   /** @throws TroupeError if the key is missing, or the key or the address is invalid. */
-  call(settings: HttpSettings, body: string): WireCall {
+  call(settings: HttpSettings, body: WireCall['body'], contentType = 'application/json'): WireCall {
     const key = this.#key(settings);
     return {
       url: joinUrl(this.#url(settings), '', settings.query),
-      headers: this.#headers(settings),
+      headers: this.#headers(settings, contentType),
       body,
       secrets: key === undefined ? [] : [key],
     };
@@ -57,7 +57,7 @@ export class Endpoint {
     return apiKey ?? this.#ownKey;
   }
 
-  #headers(settings: HttpSettings): Readonly<Record<string, string>> {
+  #headers(settings: HttpSettings, contentType = 'application/json'): Readonly<Record<string, string>> {
     const vendor = this.#vendor;
     const key = this.#key(settings);
     if (key === undefined && !vendor.isKeyOptional) {
@@ -65,7 +65,7 @@ export class Endpoint {
       const message = `${vendor.title} needs a key: set ${variables}, or give the option apiKey.`;
       throw new TroupeError('invalid_config', message);
     }
-    const own = { 'content-type': 'application/json', ...(key !== undefined && keyHeader(vendor, key)) };
+    const own = { 'content-type': contentType, ...(key !== undefined && keyHeader(vendor, key)) };
     return mergeHeaders(own, settings.headers);
   }
 

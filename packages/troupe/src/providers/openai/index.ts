@@ -1,5 +1,7 @@
 export { OpenAIChatModel, type OpenAIChatModelOptions } from './openai-chat-model.ts';
 export { OpenAIResponsesModel, type OpenAIResponsesModelOptions } from './openai-responses-model.ts';
+export { OpenAISttModel, type OpenAISttOptions } from './openai-stt-model.ts';
+export { OpenAITtsModel, type OpenAITtsOptions } from './openai-tts-model.ts';
 export type { OpenAIEndpointOptions } from './endpoint.ts';
 export { CHAT_VENDORS, type ChatVendor, type ChatVendorName, type ThinkingField } from './vendors.ts';
 export { OpenAITokenCounter, type OpenAITokenCounterOptions } from '../../token/openai-token-counter.ts';
@@ -18,3 +20,4 @@ export {
   type ChatProviderTool,
   type XaiSearchOptions,
 } from './tools/chat-provider-tools.ts';
+export { OpenAIEmbeddingModel, type OpenAIEmbeddingOptions } from './openai-embedding-model.ts';

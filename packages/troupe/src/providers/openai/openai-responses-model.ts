@@ -117,6 +117,16 @@ export class OpenAIResponsesModel extends HttpChatModel {
   }
 
   protected override newDecoder(_request: WireRequest, toError: (data: JsonObject) => Error): WireDecoder {
-    return new ResponsesDecoder(this.#metaKey, this.#vendorKey, toError, this.#settings.store);
+    const { vendor, store, providerTools } = this.#settings;
+    return new ResponsesDecoder({
+      metaKey: this.#metaKey,
+      vendorName: this.#vendorKey,
+      toError,
+      keepsIds: store,
+      isVendors: ({ type, name }) =>
+        vendor.runsCustomTools === true &&
+        type === 'custom_tool_call' &&
+        !providerTools.some(({ runBy }) => runBy === name),
+    });
   }
 }

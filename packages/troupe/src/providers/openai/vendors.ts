@@ -85,6 +85,8 @@ export interface ChatVendor {
   readonly takesStreamOptions: boolean;
   /** Whether the vendor rejects thinking without streaming. Such answers are streamed. */
   readonly thinksInStreamsOnly?: boolean;
+  /** Whether custom tools of the Responses API that the program did not name are tools of the vendor, such as its search of posts. */
+  readonly runsCustomTools?: boolean;
   /** Whether `service_tier` is known. */
   readonly takesServiceTier: boolean;
   /** Fields by which the caching of a prompt is set. */
@@ -98,8 +100,9 @@ export interface ChatVendor {
   readonly models: readonly ModelRule[];
 }
 
-/** Place of thinking in an answer. */
-export type ThinkingField = 'reasoning_content' | 'reasoning' | 'content';
+/** Places of thinking in an answer. At Google's compatible API, `extra_content` marks the content as thinking. */
+export const THINKING_FIELDS = ['reasoning_content', 'reasoning', 'content', 'extra_content'] as const;
+export type ThinkingField = (typeof THINKING_FIELDS)[number];
 
 const EVERY = /(?:)/;
 const NONE = /(?!)/;
@@ -223,6 +226,7 @@ export const CHAT_VENDORS = {
     thinkingBack: 'always',
     structured: 'native',
     countsThinkingApart: true,
+    runsCustomTools: true,
     vision: /vision|grok-4/,
     fetches: ['image'],
     models: XAI_MODELS,

@@ -133,7 +133,9 @@ function readable(content: unknown): string {
   const printed = [stringOf(text), stringOf(stdout), stringOf(stderr), files(inner)]
     .filter(Boolean)
     .join('\n');
-  return printed || (stringOf(type) === '' ? '' : JSON.stringify(content));
+  if (printed !== '' || stringOf(type) === '') return printed;
+  const open = Object.entries(content).filter(([key]) => !key.startsWith('encrypted_'));
+  return open.length < Object.keys(content).length ? '(encrypted)' : JSON.stringify(content);
 }
 
 /** Files that code has made, and texts. */

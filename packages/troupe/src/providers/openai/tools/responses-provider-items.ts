@@ -3,8 +3,27 @@ import { objectOf, objectsOf, stringOf } from '../../../model/http/wire-values.t
 import { isJsonObject, readJson, type JsonObject, type JsonValue } from '../../../util/json.ts';
 
 /** Types of items run by the vendor, which go back unchanged. */
-const PROVIDER_ITEM =
-  /^(?:(?:web|file|x|tool)_search_call|tool_search_output|code_interpreter_call|image_generation_call|mcp_call|mcp_list_tools|shell_call|shell_call_output|program|program_output|compaction)$/;
+const PROVIDER_ITEMS: ReadonlySet<string> = new Set([
+  'web_search_call',
+  'file_search_call',
+  'tool_search_call',
+  'tool_search_output',
+  'code_interpreter_call',
+  'image_generation_call',
+  'mcp_call',
+  'mcp_list_tools',
+  'shell_call',
+  'shell_call_output',
+  'program',
+  'program_output',
+  'compaction',
+  'x_search_call', // this one and the following at xAI
+  'custom_tool_call',
+  'code_execution_call',
+  'collections_search_call',
+  'view_image_call',
+  'view_x_video_call',
+]);
 
 /** Types of items that are no tools of the vendor. */
 const OTHER_ITEM = /^(?:|message|reasoning|function_call)$/;
@@ -16,7 +35,7 @@ export function isProviderItem({ type }: JsonObject): boolean {
 
 /** Whether the vendor takes an item back. Nobody can say that of an unknown one, which becomes text. */
 function isTakenBack({ type }: JsonObject): boolean {
-  return PROVIDER_ITEM.test(stringOf(type));
+  return PROVIDER_ITEMS.has(stringOf(type));
 }
 
 /** Whether a block says what an item says that the vendor takes back, which stands with the call. */
@@ -26,9 +45,9 @@ export function isTakenItem({ providerMeta }: ContentBlock, metaKey: string): bo
   return isJsonObject(meta['item']) ? isTakenBack(meta['item']) : meta['isUnknown'] !== true;
 }
 
-/** Id of an item for its blocks. */
-export function providerItemId(item: JsonObject): string {
-  return stringOf(item['id']) || stringOf(item['call_id']) || stringOf(item['type']);
+/** Id of an item for its blocks. @param index number of the item, for items of vendors that give no ids */
+export function providerItemId(item: JsonObject, index: number): string {
+  return stringOf(item['id']) || stringOf(item['call_id']) || `${stringOf(item['type'])}_${index}`;
 }
 
 /** Name of the tool of an item: `web_search`, or that of the MCP server's tool. */
@@ -43,9 +62,12 @@ export function providerToolInput(item: JsonObject): JsonObject {
     case 'program':
       return typeof item['code'] === 'string' ? { code: item['code'] } : argumentsOf(item);
     case 'file_search_call':
+    case 'search_results':
       return Array.isArray(item['queries']) ? { queries: item['queries'] } : argumentsOf(item);
     case 'image_generation_call':
       return given({ prompt: item['revised_prompt'], action: item['action'] });
+    case 'custom_tool_call':
+      return argumentsOf({ arguments: item['input'] ?? '' });
     case 'mcp_list_tools':
       return { server: stringOf(item['server_label']) };
     default: {
@@ -66,6 +88,7 @@ function argumentsOf({ arguments: given }: JsonObject): JsonObject {
 /** The block with the result of an item, for people. The item itself stands with the call. */
 export function providerToolResult(
   item: JsonObject,
+  id: string,
   executedBy: string,
   metaKey: string,
 ): ProviderToolResultBlock {
@@ -74,7 +97,7 @@ export function providerToolResult(
     /failed|incomplete/.test(stringOf(item['status'])) || (error !== undefined && error !== null);
   return {
     type: 'provider_tool_result',
-    id: providerItemId(item),
+    id,
     name: providerToolName(item),
     output: isFailed ? textOf(error) || 'failed' : readable(item) || stringOf(item['status']) || 'completed',
     status: isFailed ? 'error' : 'ok',
@@ -92,8 +115,9 @@ function readable(item: JsonObject): string {
       return lines(item['results'], ({ filename, text }) => `${stringOf(filename)}: ${stringOf(text)}`);
     case 'code_interpreter_call':
       return lines(item['outputs'], ({ logs, url }) => stringOf(logs) || stringOf(url));
+    case 'search_results': // of Perplexity
+      return lines(item['results'], ({ title, url }) => `${stringOf(title)} <${stringOf(url)}>`);
     case 'mcp_list_tools':
-      return lines(item['tools'], ({ name }) => stringOf(name));
     case 'tool_search_output':
       return lines(item['tools'], ({ name }) => stringOf(name));
     case 'shell_call_output':

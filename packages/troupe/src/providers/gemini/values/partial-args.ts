@@ -1,5 +1,5 @@
-import { ModelError } from '../../model/model-error.ts';
-import type { JsonObject, JsonValue } from '../../util/json.ts';
+import { ModelError } from '../../../model/model-error.ts';
+import type { JsonObject, JsonValue } from '../../../util/json.ts';
 
 const STEPS = /\.([^.[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]/gy;
 

@@ -1,7 +1,7 @@
-import { TroupeError } from '../../errors.ts';
-import { isJsonObject, setOwn, type JsonObject, type JsonValue } from '../../util/json.ts';
-import type { JsonSchema } from '../../util/schema.ts';
-import { oneLine } from '../../util/text.ts';
+import { TroupeError } from '../../../errors.ts';
+import { isJsonObject, setOwn, type JsonObject, type JsonValue } from '../../../util/json.ts';
+import type { JsonSchema } from '../../../util/schema.ts';
+import { oneLine } from '../../../util/text.ts';
 
 export interface InlinedSchema {
   readonly schema: JsonSchema;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { anyJsonObject, objectOf } from '../../../test/arbitraries.ts';
-import type { JsonObject, JsonValue } from '../../util/json.ts';
+import { anyJsonObject, objectOf } from '../../../../test/arbitraries.ts';
+import type { JsonObject, JsonValue } from '../../../util/json.ts';
 import { inlineRefs } from './inline-refs.ts';
 
 const inline = (schema: JsonObject): JsonObject => {

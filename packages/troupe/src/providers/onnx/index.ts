@@ -1,0 +1,1 @@
+export { OnnxEmbeddingModel, type OnnxEmbeddingOptions } from './onnx-embedding-model.ts';
