@@ -1,137 +1,59 @@
 /**
- * Cost of the kernel against the same work written by hand, in one process and one run.
- * `npm run bench`
+ * Measures what the framework costs.
+ *
+ *     npm run bench                      all peers, all scenarios (about 20 minutes), into bench/results/
+ *     npm run bench -- --quick           fewer samples (about 3 minutes); for a look, not for a claim
+ *     npm run bench -- --peers floor,floor-http,adk,pi,vercel-ai --only B,D
+ *     npm run bench -- --kernel          parts of the kernel against code written by hand
+ *     npm run bench -- --retrieval       questions and their passages; --corpus <folder> for texts of your own
+ *     npm run bench -- --vectors         100 000 vectors in the embedded store, beside others
+ *     npm run bench -- --scenarios       hooks, delegation, hubs, many runs at once, a short soak (about half a minute)
+ *     npm run bench -- --soak 60         agents that run for an hour, and their heap
  */
-import { AgentBase, Msg, type Turn } from 'troupe';
-import { MsgDraft } from 'troupe/kernel';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
-import { measureConfinement } from './confinement.ts';
-import { fastest, row } from './measure.ts';
-import { measureAnswers, measureHistory } from './models.ts';
-import { measureRounds } from './rounds.ts';
-import { measureSessions } from './sessions.ts';
-import { measureTracing } from './tracing.ts';
+import { measureScenarios, soak } from './scenarios.ts';
+import { PLACE, setUp } from './set-up-peers.ts';
 
-const DELTAS = 20_000;
-const CALLS = 10_000;
+const RESULTS = fileURLToPath(new URL('./results', import.meta.url));
 
-class Talker extends AgentBase {
-  async reply(_msgs: readonly Msg[], _turn: Turn): Promise<Msg> {
-    const draft = new MsgDraft(this.name);
-    for (let i = 0; i < DELTAS; i++) {
-      draft.add({ type: 'text', text: 'word ' });
-      await this.print(draft.snapshot(), false);
-    }
-    const msg = draft.finish();
-    await this.print(msg);
-    return msg;
-  }
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean' },
+    kernel: { type: 'boolean' },
+    retrieval: { type: 'boolean' },
+    corpus: { type: 'string' },
+    embeddings: { type: 'string' },
+    vectors: { type: 'boolean' },
+    count: { type: 'string' },
+    scenarios: { type: 'boolean' },
+    soak: { type: 'string' },
+    peers: { type: 'string' },
+    only: { type: 'string' },
+    node: { type: 'string' },
+  },
+});
+
+if (values.kernel) await import('./kernel.ts');
+else if (values.retrieval)
+  await (await import('./knowledge/retrieval.ts')).measureRetrieval(values.corpus, values.embeddings);
+else if (values.vectors)
+  await (await import('./knowledge/vectors.ts')).measureVectors(values.only, Number(values.count ?? 100_000));
+else if (values.scenarios) await measureScenarios();
+else if (values.soak !== undefined) await soak(Number(values.soak));
+else {
+  setUp(values.peers?.split(','));
+  mkdirSync(RESULTS, { recursive: true });
+  const isWhole = values.peers === undefined && values.only === undefined && !values.quick;
+  const out = join(isWhole ? RESULTS : PLACE, 'peers.md');
+  const args = Object.entries({ ...values, out, json: join(PLACE, 'peers.json') }).flatMap(([name, value]) =>
+    value === true ? [`--${name}`] : [`--${name}`, String(value)],
+  );
+  const { status } = spawnSync(process.execPath, [join(PLACE, 'run.mjs'), ...args], { stdio: 'inherit' });
+  if (status === 0 && existsSync(out)) console.log(`The tables are in ${out}`);
+  process.exitCode = status ?? 1;
 }
-
-class Echo extends AgentBase {
-  async reply(msgs: readonly Msg[], _turn: Turn): Promise<Msg> {
-    return Msg.assistant(msgs[0]?.text ?? '', { name: this.name });
-  }
-}
-
-class Waiter extends AgentBase {
-  async reply(_msgs: readonly Msg[], turn: Turn): Promise<Msg> {
-    return turn.step({ kind: 'other', name: 'wait' }, () => new Promise<never>(() => {}));
-  }
-}
-
-/** Baseline for streaming: deltas through a plain async generator. */
-async function* talkByHand(): AsyncGenerator<{ type: 'text_delta'; text: string }, string, void> {
-  let text = '';
-  for (let i = 0; i < DELTAS; i++) {
-    text += 'word ';
-    yield { type: 'text_delta', text: 'word ' };
-  }
-  return text;
-}
-
-/** Baseline for an agent call: a plain async function that makes a plain object. */
-async function echoByHand(text: string): Promise<{ role: string; content: string }> {
-  return { role: 'assistant', content: text };
-}
-
-function silent<Agent extends AgentBase>(agent: Agent): Agent {
-  agent.setConsoleOutputEnabled(false);
-  return agent;
-}
-
-async function drain(items: AsyncIterable<unknown>): Promise<void> {
-  for await (const _item of items);
-}
-
-async function measureStreaming(): Promise<void> {
-  const floor = await fastest(7, () => drain(talkByHand()));
-  const stream = await fastest(7, () => drain(silent(new Talker({ name: 'talker' })).stream('go')));
-  row(`a delta through stream()`, (stream / DELTAS) * 1000, (floor / DELTAS) * 1000, 'us');
-
-  const hooked = silent(new Talker({ name: 'talker' }));
-  let count = 0;
-  hooked.registerInstanceHook('prePrint', 'count', () => void count++);
-  const withHook = await fastest(7, () => drain(hooked.stream('go')));
-  row(`a delta through stream() and a hook`, (withHook / DELTAS) * 1000, (floor / DELTAS) * 1000, 'us');
-}
-
-async function measureCalls(): Promise<void> {
-  const agents = Array.from({ length: CALLS }, () => silent(new Echo({ name: 'echo' })));
-  const ours = await fastest(7, () => Promise.all(agents.map((agent) => agent.call('hi'))));
-  const floor = await fastest(7, () => Promise.all(agents.map(() => echoByHand('hi'))));
-  row(`one of ${CALLS} concurrent calls`, (ours / CALLS) * 1000, (floor / CALLS) * 1000, 'us');
-}
-
-/** Cost of hooks without registered hooks: a woven method against the same method without weaving. */
-async function measureHooks(): Promise<void> {
-  const agent = silent(new Echo({ name: 'echo' }));
-  const plain = Echo.prototype.observe.bind(agent);
-  const observe = async (method: (msgs: readonly Msg[]) => Promise<void>): Promise<void> => {
-    const msgs = [Msg.user('hi')];
-    for (let i = 0; i < DELTAS; i++) await method(msgs);
-  };
-  const woven = await fastest(15, () => observe((msgs) => agent.observe(msgs)));
-  const floor = await fastest(15, () => observe(plain));
-  row('a method that could be hooked, but is not', (woven / DELTAS) * 1000, (floor / DELTAS) * 1000, 'us');
-}
-
-async function measureMemory(): Promise<void> {
-  globalThis.gc?.();
-  const before = process.memoryUsage().heapUsed;
-  const agents = Array.from({ length: CALLS }, () => silent(new Waiter({ name: 'waiter' })));
-  const calls = agents.map((agent) => agent.call('hi'));
-  globalThis.gc?.();
-  const live = process.memoryUsage().heapUsed;
-  row(`a live agent with a running call`, (live - before) / CALLS / 1000, 0, 'kB');
-  await Promise.all(agents.map((agent) => agent.interrupt()));
-  await Promise.all(calls);
-}
-
-async function measureInterrupt(): Promise<void> {
-  const agent = silent(new Waiter({ name: 'waiter' }));
-  const times: number[] = [];
-  for (let i = 0; i < 2000; i++) {
-    const call = agent.call('hi');
-    const start = performance.now();
-    await agent.interrupt();
-    await call;
-    times.push(performance.now() - start);
-  }
-  times.sort((a, b) => a - b);
-  row('an interrupt until the call settles, p50', times[1000] ?? 0, 0, 'ms');
-  row('an interrupt until the call settles, p99', times[1980] ?? 0, 0, 'ms');
-}
-
-console.log(`Node ${process.version}\n${''.padEnd(58)} ${'troupe'.padStart(9)} ${'by hand'.padStart(9)}`);
-await measureStreaming();
-await measureCalls();
-await measureHooks();
-await measureMemory();
-await measureInterrupt();
-await measureHistory();
-await measureAnswers();
-await measureRounds();
-await measureSessions();
-await measureConfinement();
-await measureTracing();
