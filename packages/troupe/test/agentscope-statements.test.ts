@@ -94,6 +94,16 @@ test('an instance hook is for one agent only', async () => {
   expect(seen).toEqual(['one a', 'two b']);
 });
 
+test('a method without its hooks is on the prototype of its class', async () => {
+  const ann = new Speaker('ann');
+  ann.registerInstanceHook('preObserve', 'loud', (_, { msgs }) => ({
+    msgs: msgs.map((msg) => msg.with({ content: msg.text.toUpperCase() })),
+  }));
+  await ann.observe([Msg.user('hi')]);
+  await Speaker.prototype.observe.call(ann, [Msg.user('hi')]);
+  expect(ann.heard).toEqual(['HI', 'hi']);
+});
+
 test('handleInterrupt gets the input of the call, as the caller gave it', async () => {
   class Stopped extends Speaker {
     override reply(): Promise<Msg> {

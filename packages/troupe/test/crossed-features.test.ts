@@ -3,6 +3,7 @@ import {
   FanoutPipeline,
   gotoReasoning,
   InMemorySession,
+  MsgHub,
   ReActAgent,
   SequentialPipeline,
   SessionManager,
@@ -11,7 +12,7 @@ import {
   type AgentEvent,
 } from 'troupe';
 import { ScriptedModel, type ScriptedTurn } from 'troupe/testing';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 
 function agentOf(name: string, ...script: readonly (string | ScriptedTurn)[]): ReActAgent {
   return new ReActAgent({ name, model: new ScriptedModel(script), console: false });
@@ -166,4 +167,87 @@ describe('an agent that a hook stops, with autoSave', () => {
     await other.manager.loadIfExists();
     expect(await other.agent.memory.size()).toBe(await agent.memory.size());
   });
+});
+
+describe('a late stop while an observer is slow, with autoSave', () => {
+  /** Bob hears with a hook that waits until `hears` is resolved. */
+  async function setUp() {
+    const store = new InMemorySession();
+    const make = (): readonly [ReActAgent, ReActAgent, SessionManager] => {
+      const [ann, bob] = [agentOf('ann', 'One.'), agentOf('bob', 'Two.')];
+      const manager = SessionManager.forSessionId('hub').withSession(store);
+      return [ann, bob, manager.addComponent('ann', ann).addComponent('bob', bob)];
+    };
+    const [ann, bob, manager] = make();
+    manager.autoSave();
+    const hears = Promise.withResolvers<void>();
+    const begins = Promise.withResolvers<void>();
+    bob.registerInstanceHook('preObserve', 'slow', async () => {
+      begins.resolve();
+      await hears.promise;
+    });
+    await new MsgHub({ participants: [ann, bob] }).open();
+    const heardBySaved = async (): Promise<string[]> => {
+      const [, other, loader] = make();
+      await loader.loadIfExists();
+      return (await other.memory.getMemory()).map(({ text }) => text);
+    };
+    return { ann, bob, hears, begins, heardBySaved };
+  }
+
+  test('is told as an error, and what the observer hears later is saved then', async () => {
+    const { ann, bob, hears, begins, heardBySaved } = await setUp();
+    const errors: string[] = [];
+    ann.on('error', ({ error }) => void errors.push(error.message));
+    const call = ann.call('Go.');
+    await begins.promise;
+    expect(await ann.interrupt()).toBe(false); // too late: the answer stands
+    expect((await call).text).toBe('One.');
+    expect(errors).toEqual(['ann was stopped before its answer was heard by bob, who will hear it later.']);
+    expect(await heardBySaved()).toEqual([]);
+    hears.resolve();
+    await vi.waitFor(async () => expect(await heardBySaved()).toEqual(['One.']));
+    expect((await bob.call('And you?')).text).toBe('Two.');
+    expect((await bob.memory.getMemory()).map(({ text }) => text)).toEqual(['One.', 'And you?', 'Two.']);
+  });
+
+  test('is no error when the observer hears at once: saved before the answer is told', async () => {
+    const { ann, hears, begins, heardBySaved } = await setUp();
+    const errors: string[] = [];
+    ann.on('error', ({ error }) => void errors.push(error.message));
+    const call = ann.call('Go.');
+    await begins.promise;
+    const stopped = ann.interrupt();
+    hears.resolve();
+    await stopped;
+    expect((await call).text).toBe('One.');
+    expect([errors, await heardBySaved()]).toEqual([[], ['One.']]);
+  });
+});
+
+test('an interrupt while a hook prints a question leaves the question as it was told', async () => {
+  const pay = tool({ name: 'pay', execute: () => 'paid' });
+  const agent = new ReActAgent({
+    name: 'ann',
+    model: new ScriptedModel([{ toolCalls: [{ id: 'c1', name: 'pay', input: {} }] }, 'Done.']),
+    tools: [pay],
+    permissionPolicy: { decide: () => ({ behavior: 'ask' }) },
+    console: false,
+  });
+  const printing = Promise.withResolvers<void>();
+  const remove = agent.registerInstanceHook('prePrint', 'hang', (_, { msg }) => {
+    if (msg.pending === undefined) return;
+    printing.resolve();
+    return new Promise<never>(() => {});
+  });
+  const types: string[] = [];
+  agent.on('*', ({ type }) => void types.push(type));
+  const call = agent.call('Pay.');
+  await printing.promise;
+  expect(await agent.interrupt()).toBe(false);
+  expect((await call).pending?.map(({ call }) => call.id)).toEqual(['c1']);
+  expect(types.slice(-3)).toEqual(['approval_needed', 'reply_end', 'run_end']);
+  remove();
+  const decisions = agent.pendingCalls.map(({ id }) => ({ id, verdict: 'allow' as const }));
+  expect((await agent.call(undefined, { decisions })).text).toBe('Done.');
 });

@@ -6,15 +6,21 @@ export const RUNS_IN_FULL = process.env['TROUPE_TEST_LONG'] === '1';
 /** Names the file with one line for each driver that ran a sample. `npm test` prints these lines at its end. */
 export const LEFT_OUT_FILE = 'TROUPE_TEST_LEFT_OUT';
 
+/** Whether drivers run in full that are too long for `npm run test:long`. */
+const RUNS_EVERYTHING = RUNS_IN_FULL && process.env['TROUPE_TEST_FULL'] === '1';
+
 /**
  * Number of cases of a long driver: all cases in `npm run test:long`, a sample in `npm test`, which prints the omitted number
  * at its end.
  * @param cases name of the cases, such as 'kills of a process that saves'
+ * @param long number of cases in `npm run test:long`, which prints the omitted number then; all with TROUPE_TEST_FULL=1
  */
-export function sampleOf(cases: string, full: number, sample: number): number {
-  if (RUNS_IN_FULL || sample >= full) return full;
-  leaveOut(`${sample} of ${full} ${cases}`);
-  return sample;
+export function sampleOf(cases: string, full: number, sample: number, long = full): number {
+  const count = RUNS_EVERYTHING ? full : RUNS_IN_FULL ? long : sample;
+  if (count >= full) return full;
+  const more = long < full && !RUNS_IN_FULL ? ` (${long} in test:long, all with TROUPE_TEST_FULL=1 too)` : '';
+  leaveOut(`${count} of ${full} ${cases}${more}`);
+  return count;
 }
 
 /** Distance between the points that a driver disturbs: 1 in `npm run test:long`, so that no point is left out. */

@@ -115,7 +115,7 @@ describe('the log says what to do', () => {
     first.agent.on('error', (event) => void events.push(event));
     const lines = await logOf(() => first.agent.call('Hi.'));
     const advice =
-      'Load the session and repeat the change, or save once with { overwrite: true }, such as saveSession({ overwrite: true }). ' +
+      'Load the session (loadIfExists() at the start of a program) and repeat the change, or save once with { overwrite: true }, such as saveSession({ overwrite: true }). ' +
       'Until then every save fails, also an automatic one.';
     expect(lines).toEqual([expect.stringContaining(advice)]);
     expect(events).toMatchObject([{ error: { message: expect.stringContaining(advice) as string } }]);

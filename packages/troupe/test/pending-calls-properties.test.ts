@@ -13,6 +13,7 @@ import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.
 import { tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';
+import { sampleOf } from './fair-sample.ts';
 
 const KINDS = ['free', 'asked', 'each time', 'denied'] as const;
 const ANSWERS = ['allow', 'run', 'edit', 'deny', 'result', 'leave'] as const;
@@ -144,6 +145,7 @@ test('all allowed tool calls ran once, and no others', async () => {
       expect(JSON.stringify(history)).not.toContain('without leave');
     }
   });
-  await fc.assert(property, { numRuns: 300 });
-  expect(questions).toBeGreaterThan(300);
+  const numRuns = sampleOf('conversations with pending tool calls', 300, 100);
+  await fc.assert(property, { numRuns });
+  expect(questions).toBeGreaterThan(numRuns);
 });

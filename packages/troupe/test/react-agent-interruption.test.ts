@@ -186,7 +186,7 @@ beforeEach(() => {
 });
 afterEach(() => clock?.[Symbol.dispose]());
 
-const EVERY = { stride: strideOf('ticks of a ReAct loop at which it is stopped', 5) };
+const EVERY = { stride: strideOf('ticks of a ReAct loop at which it is stopped', 11) };
 
 describe.each(KINDS)('%s, %s', (kind, _, parallel) => {
   test('interrupted at every point, it answers', async () => {

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 
 import type { ToolResultBlock, ToolUseBlock } from '../src/message/blocks.ts';
-import type { Msg } from '../src/message/msg.ts';
+import { Msg } from '../src/message/msg.ts';
 import type { ToolChoice } from '../src/model/chat-model-base.ts';
 import type { Turn } from '../src/agent/turn/turn.ts';
+import { ReActAgent } from '../src/react/react-agent.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.ts';
+import { tool } from '../src/toolkit/tool/tool.ts';
 import { ReferenceAgent, type Tool } from './reference-agent.ts';
 
 const tools: Readonly<Record<string, Tool>> = {
@@ -91,4 +93,18 @@ test('hooks change what the steps get and give', async () => {
   );
   expect((await agent.call('go')).text).toBe('DONE.');
   expect(agent.history.flatMap((msg) => msg.getContentBlocks('tool_result'))[0]?.output).toBe('6');
+});
+
+test('a hook that is removed after the first model call leaves no prompt to the second', async () => {
+  const model = new ScriptedModel([{ toolCalls: [{ name: 'now', input: {} }] }, 'It is noon.']);
+  const now = tool({ name: 'now', execute: () => 'noon' });
+  const agent = new ReActAgent({ name: 'Friday', model, tools: [now], console: false });
+  agent.registerInstanceHook('preReasoning', 'once', (_agent, { messages }) => {
+    agent.removeInstanceHook('preReasoning', 'once');
+    return { messages: [...messages, Msg.system('Be brief.')] };
+  });
+  await agent.call('What time is it?');
+  const [first, second] = model.requests.map(({ messages }) => messages);
+  expect(first?.map(({ text }) => text)).toEqual(['What time is it?', 'Be brief.']);
+  expect(second?.map(({ role }) => role)).toEqual(['user', 'assistant', 'system']);
 });

@@ -17,7 +17,7 @@ import {
 } from '../src/index.ts';
 import { InMemoryStore } from '../src/session/in-memory-session.ts';
 import { Session } from '../src/session/session.ts';
-import { FakeClock, ScriptedModel, type ScriptedTurn } from '../src/testing/index.ts';
+import { FakeClock, ScriptedModel, ToneTtsModel, type ScriptedTurn } from '../src/testing/index.ts';
 import { timeUntilSettled } from './time-until-settled.ts';
 
 /** A store whose commits can be held back, or fail. */
@@ -410,3 +410,37 @@ test('a session in memory works the same', async () => {
   await agent.call('Hi!');
   expect(await session.revisionOf('s')).toBe(1);
 });
+
+test('an interrupt that ends the speech of an answer does not end the wait for its save', async () => {
+  const speaking = Promise.withResolvers<void>();
+  const onText = (): Promise<void> => {
+    speaking.resolve();
+    return new Promise(() => {});
+  };
+  const agent = new ReActAgent({
+    name: 'Friday',
+    model: new ScriptedModel(['Hello.']),
+    ttsModel: new ToneTtsModel({ onText }),
+    console: false,
+  });
+  const { store } = setUp([], {}, agent);
+  const saved = Promise.withResolvers<void>();
+  store.hold = saved.promise;
+  let commits: number | undefined;
+  agent.on('run_end', () => void (commits = store.commits));
+  using clock = new FakeClock().install();
+  const call = agent.call('Hi.');
+  await speaking.promise;
+  await turnsOfEventLoop(50); // the answer is final, and waits for its speech
+  const interrupted = agent.interrupt();
+  await turnsOfEventLoop(50);
+  await clock.advance(500); // longer than other waits of a stopped call
+  await turnsOfEventLoop(50);
+  expect(commits).toBeUndefined();
+  saved.resolve();
+  expect([await interrupted, (await call).text, commits]).toEqual([false, 'Hello.', 1]);
+});
+
+async function turnsOfEventLoop(count: number): Promise<void> {
+  for (let left = count; left > 0; left--) await new Promise((resolve) => void setImmediate(resolve));
+}

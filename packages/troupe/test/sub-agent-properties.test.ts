@@ -5,7 +5,8 @@ import { beforeAll, expect, test } from 'vitest';
 
 import { ReActAgent } from '../src/react/react-agent.ts';
 import type { Turn } from '../src/agent/turn/turn.ts';
-import { toDelegationContext, type DelegationContext } from '../src/subagent/grants/delegation-context.ts';
+import type { DelegationContext } from '../src/subagent/grants/context-text.ts';
+import { toDelegationContext } from '../src/subagent/grants/delegation-context.ts';
 import { makeSubagentTool } from '../src/subagent/make-subagent-tool.ts';
 import type { SafetyLimits } from '../src/subagent/limits/safety-limits.ts';
 import type { SubAgentInit } from '../src/subagent/sub-agent.ts';
@@ -18,6 +19,7 @@ import { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from '../src/
 import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';
 import { validateWith } from '../src/util/schema.ts';
+import { sampleOf } from './fair-sample.ts';
 
 beforeAll(async () => void (await validateWith({ type: 'object' }, {})));
 
@@ -270,6 +272,7 @@ function checkResult({ status, metadata = {} }: ToolResultBlock): void {
 
 test('families keep to what they may do, and a host gets one result for each task, in order', async () => {
   const seen = { tasks: 0, modelCalls: 0, ran: 0, asked: 0, restarts: 0, codes: new Map<unknown, number>() };
+  const numRuns = sampleOf('families of sub-agents', 300, 150);
   await fc.assert(
     fc.asyncProperty(families, async (family) => {
       const chronicle = new Chronicle();
@@ -316,14 +319,14 @@ test('families keep to what they may do, and a host gets one result for each tas
         seen.codes.set(code, (seen.codes.get(code) ?? 0) + 1);
       }
     }),
-    { numRuns: 300 },
+    { numRuns },
   );
   // Guards against a test in which nothing happened.
-  expect(seen.tasks).toBeGreaterThan(300);
-  expect(seen.modelCalls).toBeGreaterThan(300);
-  expect(seen.ran).toBeGreaterThan(200);
-  expect(seen.asked).toBeGreaterThan(150);
-  expect(seen.restarts).toBeGreaterThan(50);
+  expect(seen.tasks).toBeGreaterThan(numRuns);
+  expect(seen.modelCalls).toBeGreaterThan(numRuns);
+  expect(seen.ran).toBeGreaterThan((numRuns * 2) / 3);
+  expect(seen.asked).toBeGreaterThan(numRuns / 2);
+  expect(seen.restarts).toBeGreaterThan(numRuns / 6);
   for (const code of ['ok', 'limit', 'exception', 'invalid_reply'])
-    expect(seen.codes.get(code)).toBeGreaterThan(2);
+    expect(seen.codes.get(code)).toBeGreaterThan(numRuns / 150);
 });

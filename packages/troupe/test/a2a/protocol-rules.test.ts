@@ -285,6 +285,39 @@ describe('params (CORE-ERR-002)', () => {
     ['a page size that is a text', 'ListTasks', { page_size: '5' }, 'pageSize'],
     ['a page token that is a list', 'ListTasks', { pageToken: [] }, 'pageToken'],
     ['a time that is a number', 'ListTasks', { statusTimestampAfter: 0 }, 'statusTimestampAfter'],
+    [
+      'a webhook for a task whose id is an object',
+      'CreateTaskPushNotificationConfig',
+      { taskId: { toString: 1 } },
+      'taskId must',
+    ],
+    [
+      'a webhook with an object as its address',
+      'CreateTaskPushNotificationConfig',
+      { taskId: 't', url: { toString: 1 } },
+      'url must',
+    ],
+    [
+      'a webhook with credentials that are an object',
+      'SendMessage',
+      {
+        message,
+        configuration: { taskPushNotificationConfig: { authentication: { credentials: { toString: 1 } } } },
+      },
+      'credentials must',
+    ],
+    [
+      'a page token that is an object',
+      'ListTaskPushNotificationConfigs',
+      { taskId: 't', pageToken: { toString: 1 } },
+      'pageToken must',
+    ],
+    [
+      'a webhook that is a list',
+      'SendMessage',
+      { message, configuration: { taskPushNotificationConfig: [] } },
+      'taskPushNotificationConfig must',
+    ],
     ['a page token that is not ours', 'ListTasks', { pageToken: 'x' }, 'pageToken'],
   ])('%s for %s is -32602, and says what is wrong', async (_, method, params, problem) => {
     await using server = echoServer();

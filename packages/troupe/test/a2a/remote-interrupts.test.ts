@@ -1,3 +1,4 @@
+// Needs its own process: counts the timers of a fake clock, which also sees connections that other tests left open.
 // Stopping a remote agent: the caller is answered at once, the remote task is canceled afterwards, and
 // nothing is left running.
 

@@ -72,6 +72,71 @@ test('a question is over with its tool call, although the server does not withdr
   await until(() => signal.aborted);
 });
 
+/** A server over stdio that leaves its tool calls `first` without an answer, and asks during `second`, whose result is the answer. */
+const LATE = `
+const { createInterface } = require('node:readline');
+const say = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }));
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params, result, error } = JSON.parse(line);
+  if (method === 'initialize')
+    say({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } } });
+  else if (method === 'tools/list')
+    say({ id, result: { tools: ['first', 'second', 'refused'].map((name) => ({ name, inputSchema: { type: 'object' } })) } });
+  else if (params?.name === 'second') {
+    globalThis.second = id;
+    say({ id: 'late', ...params.arguments });
+  } else if (params?.name === 'refused') say({ id, error: { code: -32000, message: 'no' } });
+  else if (id === 'late') say({ id: second, result: { content: [{ type: 'text', text: JSON.stringify(result ?? error) }] } });
+});
+`;
+
+test.each([
+  ['stopped', 'first', '{"action":"cancel"}', []],
+  ['refused by the server', 'refused', '{"action":"accept","content":{}}', ['Your name?']],
+])(
+  'over stdio, a question after a tool call that was %s may be a late one',
+  async (_, before, answered, seen) => {
+    const transport = { type: 'stdio', command: process.execPath, args: ['-e', LATE] } as const;
+    await using client = new McpClient({ name: 'late', transport });
+    await client.connect();
+    const stop = new AbortController();
+    const ended = client.callTool(before, {}, { signal: stop.signal }).catch(() => {});
+    if (before === 'first') setImmediate(() => stop.abort());
+    await ended;
+    const asked: string[] = [];
+    const onQuestion = ({ message }: { readonly message: string }): McpAnswer => {
+      asked.push(message.replace('late asks: ', ''));
+      return { action: 'accept' };
+    };
+    const { content } = await client.callTool('second', FORM, { onQuestion });
+    expect([content, asked]).toEqual([answered, seen]);
+  },
+);
+
+test('a server that uses the model spends what the agent call may spend', async () => {
+  const usage = { inputTokens: 30, outputTokens: 10 };
+  const transport = { type: 'stdio', command: process.execPath, args: ['-e', LATE] } as const;
+  const model = new ScriptedModel([{ text: 'Hello.', usage }]);
+  await using client = new McpClient({
+    name: 'late',
+    transport,
+    sampling: { model, approval: 'allow' },
+  });
+  const toolkit = new Toolkit();
+  await registerMcpClient(toolkit, client);
+  const own = new ScriptedModel([
+    { toolCalls: [{ name: 'second', input: SAMPLING }], usage },
+    { text: 'Done.', usage },
+  ]);
+  const agent = new ReActAgent({ name: 'Friday', model: own, toolkit, console: false });
+  const answer = await agent.call('Go.');
+  expect([answer.text, model.requests.length, answer.usage]).toEqual([
+    'Done.',
+    1,
+    { inputTokens: 90, outputTokens: 30 },
+  ]);
+});
+
 /** A model that answers nothing, and shows the signal of its model call. */
 class SilentModel extends ScriptedModel {
   readonly started = Promise.withResolvers<AbortSignal | undefined>();

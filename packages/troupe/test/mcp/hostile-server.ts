@@ -81,6 +81,11 @@ function list(cursor: string | undefined): object {
     ];
     return { tools: [...odd, { name: 'text', inputSchema: { type: 'string' } }, toolNamed('add')] };
   }
+  if (mode === 'deep-schema') {
+    let inputSchema: object = { type: 'object' };
+    for (let i = 0; i < 900; i++) inputSchema = { type: 'object', properties: { a: inputSchema } };
+    return { tools: [{ name: 'deep', inputSchema }, toolNamed('add')] };
+  }
   if (mode === 'pages') return { tools: [], nextCursor: `${cursor ?? ''}x` };
   return { tools: names.map(toolNamed) };
 }

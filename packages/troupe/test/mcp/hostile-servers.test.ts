@@ -260,6 +260,23 @@ test('entries that are no tool are left out, and the others stay', async () => {
   expect(await client.callTool('bare')).toMatchObject({ content: 'three' });
 });
 
+test('a tool whose schema is nested too deep to be checked is left out, and the program goes on', async () => {
+  const client = clientOf('deep-schema');
+  const logged: string[] = [];
+  const logging = { log: (_level: string, message: string) => void logged.push(message) };
+  const rejections: unknown[] = [];
+  const note = (reason: unknown): void => void rejections.push(reason);
+  process.on('unhandledRejection', note);
+  try {
+    await withRunConfig({ logging }, () => client.connect());
+    await new Promise((resolve) => void setImmediate(resolve)); // unhandled rejections are told after microtasks
+  } finally {
+    process.off('unhandledRejection', note);
+  }
+  expect([client.tools.map(({ name }) => name), rejections]).toEqual([['add'], []]);
+  expect(logged).toEqual(['hostile lists 1 invalid tools. They are ignored.']);
+});
+
 test('100 000 tools are refused', async () => {
   const client = clientOf('many');
   await expect(client.connect()).rejects.toMatchObject({

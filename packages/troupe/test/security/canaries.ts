@@ -144,6 +144,14 @@ const WRITES: readonly Row[] = [
   ],
   ['W24', 'open a file by its handle', () => syscall(304, '-100, b, 0'), took, 'nobody'],
   ['W25', 'make a repository outside', (p) => `git init -q ${p.out}`, made('out/.git')],
+  [
+    'W26',
+    'change permissions of a device by an open descriptor',
+    () =>
+      'for f in /dev/stdin /proc/[0-9]*/fd/*; do [ -c $f ] && chmod $(stat -Lc %a $f) $f 2>/dev/null && echo TOOK; done',
+    took,
+    'root',
+  ],
 ];
 
 const NETWORK: readonly Row[] = [

@@ -197,8 +197,8 @@ export class CanaryPlace {
     let [stdout, stderr] = ['', ''];
     child.stdout.on('data', (chunk: Buffer) => void (stdout += chunk.toString('latin1')));
     child.stderr.on('data', (chunk: Buffer) => void (stderr += chunk.toString('latin1')));
-    const timer = setTimeout(() => child.kill('SIGTERM'), 1000);
-    const end = setTimeout(() => child.kill('SIGKILL'), 1500);
+    const timer = setTimeout(() => child.kill('SIGTERM'), 5000); // a busy machine starts Python slowly
+    const end = setTimeout(() => child.kill('SIGKILL'), 5500);
     await once(child, 'exit');
     clearTimeout(timer);
     clearTimeout(end);

@@ -36,9 +36,10 @@ test('long-term memory and retrieved documents', async () => {
       { content: { type: 'text', text: OUTSIDE }, score: 1 },
     ];
   }
+  const model = new ScriptedModel(['Done.']);
   const agent = new ReActAgent({
     name: 'Friday',
-    model: new ScriptedModel(['Done.']),
+    model,
     longTermMemory: new Notes(),
     longTermMemoryMode: 'static_control',
     knowledge: new Books(),
@@ -46,7 +47,7 @@ test('long-term memory and retrieved documents', async () => {
     console: false,
   });
   await agent.call('Hi.');
-  const msgs = await agent.memory.getMemory();
+  const msgs = model.requests[0]?.messages ?? [];
   expect(msgs.map(({ text }) => tagsIn(text)).filter(({ length }) => length > 0)).toEqual([
     ['<long_term_memory>', '</long_term_memory>'],
     ['<retrieved_knowledge>', '</retrieved_knowledge>'],

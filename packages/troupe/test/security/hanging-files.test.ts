@@ -76,7 +76,7 @@ test('a head with 200 000 ranges, or with the same range again and again, is ref
     await store.commit(key, { ...head, base, revision, parts: [], head: () => text });
     return session.load('s', { memory: new InMemoryMemory() });
   };
-  const many = Array.from({ length: 200_000 }, (_, i) => ({ from: i % 99, to: (i % 99) + 1, count: 1 }));
+  const many = Array.from({ length: 200_000 }, (_, i) => ({ from: i, to: i + 1, count: 1 }));
   await expect(forge(() => many)).rejects.toThrow('not a valid head');
   expect(readItems).not.toHaveBeenCalled();
   await session.restorePrevious('s');

@@ -1,17 +1,26 @@
 // Command lines that try to change or reach something outside, in every disguise that is known to us.
 import type { CanaryPlace, Listeners } from './canary-place.ts';
+import { FURTHER_LINES } from './further-hostile-lines.ts';
+import { ODD_LINES } from './odd-hostile-lines.ts';
 
 /** Targets of the lines. All of them are made for the test: a line that works harms nothing else. */
 export interface Targets {
   readonly out: string;
   readonly cwd: string;
   readonly port: number;
+  readonly port6: number;
+  readonly udpPort: number;
+  /** Name of an abstract socket. */
+  readonly abstract: string;
   readonly token: string;
   readonly victim: number;
 }
 
-export function targetsOf({ out, cwd, token, victim }: CanaryPlace, { port }: Listeners): Targets {
-  return { out, cwd, port, token, victim: victim.pid ?? 0 };
+export function targetsOf(
+  { out, cwd, token, victim }: CanaryPlace,
+  { port, port6, udpPort, abstract }: Listeners,
+): Targets {
+  return { out, cwd, port, port6, udpPort, abstract, token, victim: victim.pid ?? 0 };
 }
 
 type Make = (targets: Targets) => string;
@@ -43,7 +52,7 @@ const PAYLOADS: readonly Make[] = [
   ({ victim }) => `cat /proc/${victim}/environ`,
   ({ token }) => `touch /dev/shm/troupe-canary-${token}`,
   ({ token }) => `touch /tmp/troupe-canary-${token}`,
-  () => 'chmod 777 /dev/full /proc/uptime',
+  () => 'chmod 777 /dev/full /dev/stdin /proc/uptime',
 ];
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
@@ -478,7 +487,7 @@ export function hostileLines(targets: Targets, count: number): readonly string[]
     state = (state * 48_271) % 2_147_483_647;
     return from[state % from.length] as T;
   };
-  const whole = [...SINGLE.map((make) => make(targets)), ...lines];
+  const whole = [...[...ODD_LINES, ...FURTHER_LINES, ...SINGLE].map((make) => make(targets)), ...lines];
   const composed = new Set<string>();
   for (const carry of CARRIERS)
     for (const make of PAYLOADS.slice(0, 3)) composed.add(carry(make(targets), targets));

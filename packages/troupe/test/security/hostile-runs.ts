@@ -9,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { fail } from 'node:assert/strict';
 import { join } from 'node:path';
 
 import { authorize } from '../../src/approval/authorize.ts';
@@ -18,7 +19,7 @@ import type { AuthorizeRequest, ToolVerdict } from '../../src/toolkit/call/tool-
 import { Toolkit } from '../../src/toolkit/toolkit.ts';
 import type { SystemUser } from '../../src/tools/process/run-process.ts';
 import { shellTool } from '../../src/tools/process/shell-tool.ts';
-import { CanaryPlace, Listeners, SECRET } from './canary-place.ts';
+import { CanaryPlace, Listeners, newToken, SECRET } from './canary-place.ts';
 import { controlLines, HARMLESS, hostileLines, targetsOf, type Targets } from './hostile-lines.ts';
 
 export interface HostileRun {
@@ -35,23 +36,30 @@ export interface Tally {
   /** Number of lines that ran. */
   readonly ran: number;
   readonly refused: number;
-  /** Number of harmless lines that ran: some in every place. */
+  /** Number of harmless lines that ran. Without them, nothing may have run at all. */
   readonly harmless: number;
-  readonly places: number;
 }
 
 /** Number of lines of the whole corpus. */
-export const CORPUS_LINES = 2000;
-const NO_TARGETS: Targets = { out: '', cwd: '', port: 0, token: '', victim: 0 };
-/** Lines in one sandbox. All of them have the same verdict. */
-const LINES_PER_BATCH = 25;
+export const CORPUS_LINES = 3200;
+const NO_TARGETS: Targets = {
+  out: '',
+  cwd: '',
+  port: 0,
+  port6: 0,
+  udpPort: 0,
+  abstract: '',
+  token: '',
+  victim: 0,
+};
+/** Lines in one sandbox where nothing can be changed, and where files can. All of them have the same verdict. */
+const [READING_LINES, CHANGING_LINES] = [50, 25];
+/** Harmless line, and its output. */
+const [SHOWING, SHOWN] = ['cat src/a.txt', 'hello'];
 /** Lines that run at the same time in one sandbox, far below its limit of processes. */
 const LINES_AT_ONCE = 8;
 /** Seconds after which a line is ended that waits. */
 const LINE_SECONDS = 1;
-/** Batches after which a new place is made. Where files can be changed, lines may destroy their own working directory. */
-const BATCHES_PER_PLACE = { changing: 1, reading: 40 };
-
 /** Number of places in use at the same time, each with listeners of its own: some lines wait. */
 const PLACES_AT_ONCE = 3;
 
@@ -63,38 +71,44 @@ export async function startListeners(): Promise<readonly Listeners[]> {
 /** Runs hostile lines as an agent would that nobody answers: what is asked about does not run. */
 export async function runHostileLines(run: HostileRun, listeners: readonly Listeners[]): Promise<Tally> {
   const { mode, bwrap, count } = run;
-  const isReading = bwrap !== undefined || (mode !== 'accept_edits' && mode !== 'bypass');
-  const batches = isReading ? BATCHES_PER_PLACE.reading : BATCHES_PER_PLACE.changing;
-  const size = Math.min(LINES_PER_BATCH * batches, Math.ceil(count / listeners.length)); // all places have work
-  const firsts = Array.from({ length: Math.ceil(count / size) }, (_, i) => i * size).values();
-  const tallies: Tally[] = [];
+  const isReading = bwrap !== undefined || changesNothing(mode);
+  const [first = fail('no listeners')] = listeners;
+  const made = (own: Listeners): (() => Promise<HostilePlace>) => {
+    return () => HostilePlace.make(run, own, (targets) => sampledLines(targets, count));
+  };
+  const { batches, refused, harmless } = await inPlace(made(first), async (place) => {
+    return { ...(await place.batches()), harmless: await place.runHarmless() };
+  });
+  // All places have work. Where files can be changed, each batch finds them as they were.
+  const size = isReading ? Math.max(1, Math.ceil(batches.length / listeners.length)) : 1;
+  const shares = chunksOf(batches, size).values();
+  const tallies: Pick<Tally, 'effects' | 'ran'>[] = [];
   await Promise.all(
     listeners.map(async (own) => {
-      const made = (first: number): (() => Promise<HostilePlace>) => {
-        const to = Math.min(first + size, count);
-        return () => HostilePlace.make(run, own, (targets) => sampledLines(targets, count).slice(first, to));
-      };
-      for (const first of firsts) tallies.push(await runLines(made(first)));
+      for (const share of shares) tallies.push(await runBatches(made(own), share));
     }),
   );
-  const sum = (of: (tally: Tally) => number): number => tallies.reduce((all, tally) => all + of(tally), 0);
   return {
     effects: tallies.flatMap(({ effects }) => effects),
-    ran: sum(({ ran }) => ran),
-    refused: sum(({ refused }) => refused),
-    harmless: sum(({ harmless }) => harmless),
-    places: tallies.length,
+    ran: tallies.reduce((all, { ran }) => all + ran, 0),
+    refused,
+    harmless,
   };
 }
 
-/** Runs some of the lines in a new place: each is judged alone, and lines with the same verdict run together. */
-async function runLines(makePlace: () => Promise<HostilePlace>): Promise<Tally> {
-  const place = await makePlace();
-  const effects: string[] = [];
-  let [ran, harmless] = [0, 0];
-  try {
-    for (const line of HARMLESS) harmless += (await place.call([line])) === undefined ? 0 : 1;
-    for (const batch of await place.batches()) {
+function changesNothing(mode: PermissionMode): boolean {
+  return mode !== 'accept_edits' && mode !== 'bypass';
+}
+
+/** Runs batches of lines in a new place. */
+async function runBatches(
+  makePlace: () => Promise<HostilePlace>,
+  batches: readonly (readonly number[])[],
+): Promise<Pick<Tally, 'effects' | 'ran'>> {
+  return inPlace(makePlace, async (place) => {
+    const effects: string[] = [];
+    let ran = 0;
+    for (const batch of batches) {
       ran += batch.length;
       const effect = await place.effectOf(batch);
       if (effect === undefined) continue;
@@ -103,10 +117,20 @@ async function runLines(makePlace: () => Promise<HostilePlace>): Promise<Tally> 
       );
       break; // the rest of this place's lines is left out, as everything may have changed
     }
+    return { effects, ran };
+  });
+}
+
+async function inPlace<T>(
+  makePlace: () => Promise<HostilePlace>,
+  use: (place: HostilePlace) => Promise<T>,
+): Promise<T> {
+  const place = await makePlace();
+  try {
+    return await use(place);
   } finally {
     place.remove();
   }
-  return { effects, ran, refused: place.refused, harmless, places: 1 };
 }
 
 /**
@@ -121,12 +145,8 @@ export async function guiltyLines(
   if (batch.length === 1) return batch;
   const middle = Math.ceil(batch.length / 2);
   for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
-    const place = await makePlace();
-    try {
-      if ((await place.effectOf(half)) !== undefined) return await guiltyLines(makePlace, half);
-    } finally {
-      place.remove();
-    }
+    const effect = await inPlace(makePlace, (place) => place.effectOf(half));
+    if (effect !== undefined) return guiltyLines(makePlace, half);
   }
   return batch;
 }
@@ -134,7 +154,6 @@ export async function guiltyLines(
 /** Place with canaries, lines aimed at the canaries, and a shell tool. */
 export class HostilePlace {
   readonly lines: readonly string[];
-  refused = 0;
   readonly #place: CanaryPlace;
   readonly #listeners: Listeners;
   readonly #before: string;
@@ -151,7 +170,7 @@ export class HostilePlace {
     this.#run = run;
     this.#place = place;
     this.#listeners = listeners;
-    this.#before = stateOf(place);
+    this.#before = stateOf(place, run);
     this.lines = linesFor(targetsOf(place, listeners));
     const { user } = place;
     const bwrap = run === 'free' ? undefined : run.bwrap;
@@ -183,33 +202,69 @@ export class HostilePlace {
   }
 
   /** Numbers of the lines that run unasked, in groups with the same verdict. Counts the others. */
-  async batches(): Promise<readonly (readonly number[])[]> {
+  async batches(): Promise<{
+    readonly batches: readonly (readonly number[])[];
+    readonly refused: number;
+  }> {
     const groups = new Map<string, number[]>();
+    let refused = 0;
     for (const [i, line] of this.lines.entries()) {
       const { status, verdict } = await this.#judged(line);
-      if (status === 'denied') this.refused++;
+      if (status === 'denied') refused++;
       else groups.set(verdict, [...(groups.get(verdict) ?? []), i]);
     }
-    const canShare = this.#run === 'free' || this.#run.bwrap === undefined;
-    const size = canShare ? LINES_PER_BATCH : 1; // without a sandbox, only single fixed commands run
-    return [...groups.values()].flatMap((group) =>
-      Array.from({ length: Math.ceil(group.length / size) }, (_, i) => group.slice(i * size, (i + 1) * size)),
-    );
+    const isReading = this.#run !== 'free' && changesNothing(this.#run.mode);
+    const size = this.#canShare ? (isReading ? READING_LINES : CHANGING_LINES) : 1;
+    return { batches: [...groups.values()].flatMap((group) => chunksOf(group, size)), refused };
+  }
+
+  /** Without a sandbox, only single fixed commands run. */
+  get #canShare(): boolean {
+    return this.#run === 'free' || this.#run.bwrap === undefined;
   }
 
   /** Runs lines together, and looks for an effect outside. */
   async effectOf(batch: readonly number[]): Promise<string | undefined> {
     this.#listeners.heard = 0;
-    const lines = batch.map((i) => this.lines[i] ?? '');
+    // A line may end the others, which run again then.
+    for (let rest = batch; rest.length > 0;) {
+      const { output, started } = await this.#begin(rest.map((i) => this.lines[i] ?? ''));
+      const effect = effectOf(this.#place, this.#run, this.#before, output, this.#listeners);
+      if (effect !== undefined) return effect;
+      if (started.length === 0) fail(`No line ran: ${rest.map((i) => this.lines[i]).join('\n')}`);
+      rest = rest.filter((_, at) => !started.includes(at));
+    }
+    return undefined;
+  }
+
+  /** Runs harmless lines. @returns the number of lines that ran */
+  async runHarmless(): Promise<number> {
+    const groups = this.#canShare ? [HARMLESS] : HARMLESS.map((line) => [line]);
+    let ran = 0;
+    for (const group of groups) {
+      const { output, started } = await this.#begin(group);
+      const hasShown = !group.includes(SHOWING) || output.includes(SHOWN);
+      ran += hasShown ? started.length : 0;
+    }
+    return ran;
+  }
+
+  /** Runs lines, each in a shell of its own. @returns the output, and the positions of the lines that have begun */
+  async #begin(
+    lines: readonly string[],
+  ): Promise<{ readonly output: string; readonly started: readonly number[] }> {
+    const mark = newToken();
+    const command = this.#canShare ? together(lines, mark) : (lines[0] ?? '');
     const output =
-      this.#run === 'free' ? (await this.#place.free(together(lines))).text : await this.call(lines);
-    if (output === undefined) throw new Error(`A line that was allowed did not run: ${lines.join('\n')}`);
-    return effectOf(this.#place, this.#before, output, this.#listeners);
+      this.#run === 'free' ? (await this.#place.free(command)).text : await this.#call(command, lines);
+    if (output === undefined) return { output: '', started: [] };
+    if (!this.#canShare) return { output, started: [0] };
+    const marks = output.matchAll(new RegExp(`${mark}-(\\d+)$`, 'gm'));
+    return { output, started: [...new Set([...marks].map(([, at]) => Number(at)))] };
   }
 
   /** Runs lines in one tool call, with the verdict that all of them have. @returns undefined if they did not run */
-  async call(lines: readonly string[]): Promise<string | undefined> {
-    const command = lines.length === 1 ? (lines[0] ?? '') : together(lines);
+  async #call(command: string, lines: readonly string[]): Promise<string | undefined> {
     const { status, output } = await this.#callTool(command, async (request) => {
       const verdicts = await Promise.all(lines.map((line) => this.#authorize(request, line)));
       const [first = NOT_JUDGED, ...others] = verdicts;
@@ -258,19 +313,27 @@ function verdictText({ behavior, confinement }: ToolVerdict): string {
 }
 
 /**
- * Script that runs all lines, each in a new shell. Sleeping lines are not ended: their processes still run when the script
- * ends, and must end with the sandbox.
+ * Script that runs all lines, each in a new shell that first writes the mark and the position of its line. Sleeping lines
+ * are not ended: their processes still run when the script ends, and must end with the sandbox.
  */
-function together(lines: readonly string[]): string {
-  const sleeping = lines.filter((line) => line.includes('sleep'));
-  const others = lines.filter((line) => !line.includes('sleep')).map(quoted);
+function together(lines: readonly string[], mark: string): string {
+  const all = lines.map((line, at) => ({
+    isSleeping: line.includes('sleep'),
+    text: `printf '%s-%s\\n' ${mark} ${at}\n${line}`,
+  }));
+  const sleeping = all.filter(({ isSleeping }) => isSleeping).map(({ text }) => quoted(text));
+  const others = all.filter(({ isSleeping }) => !isSleeping).map(({ text }) => quoted(text));
   const run = `xargs -0 -P${LINES_AT_ONCE} -n1 timeout -s KILL ${LINE_SECONDS} /bin/bash -c`;
   return [
-    ...sleeping.map((line) => `/bin/bash -c ${quoted(line)} < /dev/null &`),
+    ...sleeping.map((line) => `/bin/bash -c ${line} < /dev/null &`),
     ...(sleeping.length > 0 ? ['sleep 0.2'] : []),
     ...(others.length > 0 ? [`printf '%s\\0' ${others.join(' ')} | ${run}`] : []),
     'exit 0',
   ].join('\n');
+}
+
+function chunksOf<T>(all: readonly T[], size: number): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 }
 
 /** Lines at equal distances in the whole corpus. */
@@ -292,11 +355,11 @@ export async function noticedEffects(
     const place = preparedPlace(user, listeners);
     try {
       await listeners.at(place.at('out/socket'));
-      const before = stateOf(place);
+      const before = stateOf(place, 'free');
       listeners.heard = 0;
       const line = controlLines(targetsOf(place, listeners))[i] ?? '';
       const { text } = await place.free(line);
-      if (effectOf(place, before, text, listeners) === undefined) missed.push(line);
+      if (effectOf(place, 'free', before, text, listeners) === undefined) missed.push(line);
     } finally {
       place.remove();
     }
@@ -322,35 +385,66 @@ function preparedPlace(user: SystemUser | undefined, listeners: Listeners): Cana
   return place;
 }
 
-/** State of the folder outside: must never change. */
-function stateOf({ out }: CanaryPlace): string {
-  const paths = readdirSync(out, { recursive: true, encoding: 'utf8' }).sort();
-  const entries = paths
-    .filter((path) => path !== 'socket')
-    .map((path) => {
-      const { mode, mtimeMs, size, nlink, uid } = lstatSync(join(out, path));
-      const isFile = (mode & 0o170000) === 0o100000;
-      return [
-        path,
-        mode,
-        isFile ? mtimeMs : '',
-        size,
-        nlink,
-        uid,
-        isFile ? readFileSync(join(out, path), 'latin1') : '',
-      ].join(' ');
-    });
-  return [...entries, ...['/dev/full', '/proc/uptime'].map((path) => lstatSync(path).mode)].join('\n');
+/** Names of files and folders that run later. */
+const LATER =
+  /(?:^|\/)(?:\.git|\.gitattributes|\.gitmodules|\.husky|\.vscode|\.github|\.circleci|\.envrc|\.mcp\.json|\.npmrc|\.claude|\.ssh|\.bashrc|\.profile|mise\.toml|node_modules|vendor\/lib|approval-key|[^/]*\.pth)(?:\/|$)/i;
+
+/** State of everything that a run must not change: the folder outside, devices, and what is read-only inside. */
+function stateOf({ out, cwd }: CanaryPlace, run: HostileRun | 'free'): string {
+  const isOpen = run === 'free' || (run.mode === 'bypass' && run.bwrap === undefined);
+  const isEdited = run !== 'free' && run.mode === 'accept_edits' && run.bwrap === undefined;
+  const isKept = (path: string): boolean => !isEdited || LATER.test(path);
+  const inside = isOpen ? [] : entriesOf(cwd, isKept);
+  const devices = ['/dev/null', '/dev/full', '/proc/uptime'].map((path) => lstatSync(path).mode);
+  return [...entriesOf(out, (path) => path !== 'socket'), 'inside', ...inside, ...devices].join('\n');
+}
+
+/**
+ * Everything in a folder, each byte of a name as one character. Links are not followed: a line may have made one that leads to the
+ * whole system.
+ */
+function pathsIn(folder: string, inner = ''): readonly string[] {
+  const entries = readdirSync(bytesOf(join(folder, inner)), { withFileTypes: true, encoding: 'buffer' });
+  return entries.flatMap((entry) => {
+    const path = join(inner, entry.name.toString('latin1'));
+    return entry.isDirectory() ? [path, ...pathsIn(folder, path)] : [path];
+  });
+}
+
+function bytesOf(path: string): Buffer {
+  return Buffer.from(path, 'latin1');
+}
+
+/** Names, modes, times, sizes, links, owners and contents of files. */
+function entriesOf(folder: string, isMeant: (path: string) => boolean): readonly string[] {
+  const paths = pathsIn(folder).filter(isMeant).sort();
+  return paths.map((path) => {
+    const file = bytesOf(join(folder, path));
+    const { mode, mtimeMs, size, nlink, uid } = lstatSync(file);
+    const isFile = (mode & 0o170000) === 0o100000;
+    const text = isFile ? readFileSync(file, 'latin1') : '';
+    return [path, mode, isFile ? mtimeMs : '', isFile ? size : '', nlink, uid, text].join(' ');
+  });
+}
+
+/** Entry in which two states differ. */
+function differenceOf(before: string, after: string): string {
+  const [old, now] = [before.split('\n'), after.split('\n')];
+  const differing = now.find((line) => !old.includes(line)) ?? old.find((line) => !now.includes(line)) ?? '';
+  return `files outside, or read-only inside (${differing.slice(0, 200)})`;
 }
 
 function effectOf(
   place: CanaryPlace,
+  run: HostileRun | 'free',
   before: string,
   output: string,
   listeners: Listeners,
 ): string | undefined {
   const { token, victim, cwd } = place;
-  if (!existsSync(cwd) || stateOf(place) !== before) return 'files outside';
+  if (!existsSync(cwd)) return 'no working directory';
+  const after = stateOf(place, run);
+  if (after !== before) return differenceOf(before, after);
   if (listeners.heard > 0) return 'network';
   if (output.includes(SECRET)) return 'secret';
   if (place.survivors().length > 0) return 'process left';
@@ -361,8 +455,8 @@ function effectOf(
     rmSync(path);
     return `file in ${folder}`;
   }
-  for (const path of readdirSync(cwd, { recursive: true, encoding: 'utf8' })) {
-    const mode = lstatSync(join(cwd, path), { throwIfNoEntry: false })?.mode ?? 0;
+  for (const path of pathsIn(cwd)) {
+    const mode = lstatSync(bytesOf(join(cwd, path)), { throwIfNoEntry: false })?.mode ?? 0;
     if ((mode & 0o6000) !== 0) return 'set-uid file';
   }
   return undefined;

@@ -55,6 +55,8 @@ test.each([
   ["sed -i'/dir/*' p f", ASKED],
   ['sed s,x*,b,g f', ASKED],
   ["sed -n '/[/s/]/w x/' f", ASKED],
+  // Words after `--` are operands: the second one is a file that uniq writes to
+  ['uniq -- -c f', ASKED],
   // Values that become several words
   ["x='1 c3'; env a=$x ls", DANGEROUS],
   ['env a=`echo 1 c3` ls', DANGEROUS],
@@ -99,6 +101,7 @@ test.each([
   ['find -delete', DANGEROUS],
   ['find -L / -delete', DANGEROUS],
   ['find -H -O3 / -name x -delete', DANGEROUS],
+  ['find -L src/old -delete', ASKED], // options before the paths are no paths
   ['find -name x -delete', DANGEROUS],
   ['chmod -R -x /', DANGEROUS],
   ['chmod --reference=f /', DANGEROUS],
@@ -182,6 +185,26 @@ test.each([
   );
 });
 
+test.each([
+  ["make -f - <<< 'all:; curl x'", 'ask'],
+  ['make -f - <<E\nall:\n\tcurl x\nE', 'ask'],
+  ["printf 'all:; curl x' | make -f -", 'ask'],
+  ["echo 'curl x' > a.sh; sh a.sh", 'ask'],
+  ["echo 'curl x' | tee run; ./run", 'ask'],
+  ['x=\'curl y\'; python3 -c "$x"', 'ask'],
+  ['printf -v x \'curl y\'; python3 -c "$x"', 'ask'],
+  ['for x in \'curl y\'; do node -e "$x"; done', 'ask'],
+  ['python3 - <<< \'import os; os.system("curl x")\'', 'ask'],
+  ["make -f - <<< 'all:; ls'", 'allow'],
+  ["echo 'use curl' | cat; head -n1 a < b", 'allow'],
+  ['x=1 make; make > out', 'allow'],
+])('with a rule that denies curl, %j in bypass: %s', (command, behavior) => {
+  const rules: readonly ToolRule[] = [
+    { tool: SHELL, behavior: 'deny', when: { command: { prefix: 'curl' } } },
+  ];
+  expect(decide(new PermissionRules({ mode: 'bypass', rules }), command)).toBe(behavior);
+});
+
 describe('a line that runs without a question', () => {
   /** Programs that the lines may find: real ones, and `c3`, which leaves a mark. */
   const PROGRAMS =
@@ -258,7 +281,7 @@ describe('a line that runs without a question', () => {
 
   test('runs nothing hidden and changes no file', async () => {
     const policy = new PermissionRules({ workingDirectories: ['/w'] });
-    const count = sampleOf('lines of attacks run for real', 40_000, 8_000);
+    const count = sampleOf('lines of attacks run for real', 40_000, 2_000);
     const all = new Set(fc.sample(lines, { numRuns: count, seed: 15 }));
     const allowed = [...all].filter((line) => decide(policy, line) === 'allow');
     expect(await runAll(allowed)).toEqual([]);

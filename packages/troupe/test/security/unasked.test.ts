@@ -26,7 +26,7 @@ import { BackgroundTools } from '../../src/toolkit/background-tools.ts';
 import { tool, type Tool } from '../../src/toolkit/tool/tool.ts';
 import { ToolSuspension } from '../../src/toolkit/tool/tool-suspension.ts';
 import { javascriptTool } from '../../src/tools/process/javascript-tool.ts';
-import type { ProcessToolOptions } from '../../src/tools/process/process-runner.ts';
+import type { ProcessToolOptions } from '../../src/tools/process/process-options.ts';
 import { pythonTool } from '../../src/tools/process/python-tool.ts';
 import { shellTool } from '../../src/tools/process/shell-tool.ts';
 import { mcpTool } from '../../src/mcp/client/mcp-tool.ts';
