@@ -2,7 +2,7 @@ export { AgentBase, type AgentOptions, type CallLifetime, type CallOptions } fro
 export type { Interrupt } from './agent/interrupt.ts';
 export type { AgentHooks } from './agent/agent-hooks.ts';
 export type { ListenOptions } from './agent/event-listeners.ts';
-export { gotoReasoning, stopAgent, type LoopControl } from './agent/loop-control.ts';
+export { gotoReasoning, stopAgent, type LoopControl } from './agent/turn/loop-control.ts';
 export { agentTool, type AgentToolOptions } from './subagent/agent-tool.ts';
 export { ConsoleView, type ConsoleViewOptions } from './agent/printing/console-view.ts';
 export { interruptOnCtrlC, type InterruptOnCtrlCOptions } from './user/interrupt-key.ts';
@@ -13,7 +13,7 @@ export type { AnsweredBy } from './message/answered-by.ts';
 export type { EndReason } from './message/end-reason.ts';
 export { ReActAgent } from './react/react-agent.ts';
 export type { OnBusy } from './agent/call-queue.ts';
-export type { DelegationContext } from './subagent/grants/delegation-context.ts';
+export type { DelegationContext } from './subagent/grants/context-text.ts';
 export type { SubAgentOptions } from './subagent/delegation.ts';
 export { makeSubagentTool, type SubAgentToolOptions } from './subagent/make-subagent-tool.ts';
 export type { PermissionBundle } from './subagent/grants/permission-bundle.ts';

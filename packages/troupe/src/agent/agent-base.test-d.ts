@@ -6,7 +6,7 @@ import * as v from 'valibot';
 import { expectTypeOf } from 'vitest';
 import { z } from 'zod';
 
-import { stopAgent } from './loop-control.ts';
+import { stopAgent } from './turn/loop-control.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import type { AgentStream } from '../event/agent-stream.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';

@@ -4,6 +4,7 @@ import { timeUntilSettled } from '../../test/time-until-settled.ts';
 import { getRunConfig, setRunConfig, withRunConfig } from '../config/run-config.ts';
 import { AgentBusyError, AgentClosedError, HookError, InterruptedError } from '../errors.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
+import type { AudioBlock } from '../message/blocks.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { sleep } from '../util/clock.ts';
@@ -241,16 +242,17 @@ describe('hooks around a call', () => {
 
     const speeches: unknown[] = [];
     class Speaker extends TestAgent {
-      override async print(msg: Msg, last?: boolean, speech?: string): Promise<void> {
-        speeches.push(speech);
+      override async print(msg: Msg, last?: boolean, speech?: AudioBlock, volume?: string): Promise<void> {
+        speeches.push(speech, volume);
         await super.print(msg, last);
       }
     }
     const speaker = new Speaker(echo);
-    await speaker.print(Msg.assistant('hi'), true, 'hi.wav');
+    const speech: AudioBlock = { type: 'audio', source: { type: 'url', url: 'https://example.com/hi.wav' } };
+    await speaker.print(Msg.assistant('hi'), true, speech, 'low');
     speaker.registerInstanceHook('prePrint', 'none', () => {});
-    await speaker.print(Msg.assistant('hi'), true, 'again.wav');
-    expect(speeches).toEqual(['hi.wav', 'again.wav']);
+    await speaker.print(Msg.assistant('hi'), true, speech, 'high');
+    expect(speeches).toEqual([speech, 'low', speech, 'high']);
   });
 
   test.each(['preCall', 'preReply'] as const)(

@@ -6,9 +6,15 @@ import { AgentStream } from '../event/agent-stream.ts';
 import type { RunListener, StreamOptions } from '../event/reply-stream.ts';
 import type { StepRunner } from '../event/step.ts';
 import { HookedModule, type hookTypes } from '../hooks/hooked-module.ts';
+import type { AudioBlock } from '../message/blocks.ts';
+import { isUnhooked } from '../hooks/run-hooks.ts';
 import { isInterruptReply } from '../message/end-reason.ts';
+import type { MsgDraft } from '../message/msg-draft.ts';
 import { Msg, type MsgInput, type StructuredMsg } from '../message/msg.ts';
 import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
+import type { AudioSink } from '../tts/audio-sink.ts';
+import type { SpeakableFilter } from '../tts/speech-text.ts';
+import type { TtsModelBase } from '../tts/tts-model-base.ts';
 import { traced } from '../tracing/instrumentation.ts';
 import type { SpanOutcome, TracedOperation } from '../tracing/traced-operation.ts';
 import { checkNumber, MAX_TIMER_MS } from '../util/check-number.ts';
@@ -17,14 +23,16 @@ import type { BoundedQueue } from '../util/async/bounded-queue.ts';
 import { newId } from '../util/ids.ts';
 import type { AnySchema, SchemaOutput } from '../util/schema.ts';
 import { AgentCall, type AgentParts } from './agent-call.ts';
-import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, type AgentHooks } from './agent-hooks.ts';
+import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, PRINT, type AgentHooks } from './agent-hooks.ts';
 import type { ConsoleView } from './printing/console-view.ts';
 import { Printer, programConsole, type PrintedMsg } from './printing/printer.ts';
+import { SpeechOutput } from './printing/speech-output.ts';
 import { EventListeners, type ListenOptions } from './event-listeners.ts';
 import { isProgramObserved, tellObservers } from './program-observers.ts';
 import { CallQueue, type OnBusy } from './call-queue.ts';
 import type { Interrupt } from './interrupt.ts';
 import { Subscribers, type Observer } from './subscribers.ts';
+import type { CallPlace } from './turn/call-place.ts';
 import { currentControl, currentControlOf, isInsideCallOf } from './turn/current-turn.ts';
 import { TurnControl } from './turn/turn-control.ts';
 import type { Turn } from './turn/turn.ts';
@@ -51,6 +59,12 @@ export interface AgentOptions {
    * for all agents. @default true
    */
   readonly console?: boolean | ConsoleView | undefined;
+  /** Speaks the agent's messages while they grow. @default none */
+  readonly ttsModel?: TtsModelBase | undefined;
+  /** Where speech is played, besides the events and the queue. @default nowhere */
+  readonly speaker?: AudioSink | undefined;
+  /** Makes the filter of a spoken text. @default leaves out code, tables and marks of Markdown */
+  readonly speakable?: (() => SpeakableFilter) | undefined;
 }
 
 /** Relation of an agent call to the agent call around it. */
@@ -126,12 +140,13 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   readonly #options: AgentOptions;
   readonly #queue = new CallQueue();
   readonly #printer = new Printer();
-  readonly #subscribers = new Subscribers();
   readonly #listeners = new EventListeners(this);
-  readonly #parts: AgentParts;
-  readonly #settledListeners = new Set<() => void>();
-  readonly #outcomeListeners = new Set<() => Promise<void>>();
-  readonly #checkpointListeners = new Set<() => Promise<void>>();
+  // Made when first used: a program may hold many agents that are not called.
+  #usedParts: AgentParts | undefined;
+  #usedSubscribers: Subscribers | undefined;
+  #usedSettledListeners: Set<() => void> | undefined;
+  #usedOutcomeListeners: Set<() => Promise<void>> | undefined;
+  #usedCheckpointListeners: Set<() => Promise<void>> | undefined;
   #abandoned = 0;
   #isClosed = false;
 
@@ -152,16 +167,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     });
     this.name = options.name;
     this.#options = options;
-    this.#parts = {
-      printer: this.#printer,
-      subscribers: this.#subscribers,
-      interruptTimeoutMs,
-      interruptReply: () => this.interruptReply(),
-      mayRefuse: () => this.mayRefuse,
-      postpone: (msgs) => this.postpone(msgs),
-      leaveBehind: (work, what) => this.#leaveBehind(work, what),
-    };
     this.#printer.configureConsole(options.console);
+    this.#setSpeech(options);
   }
 
   /** Answers the messages. `turn` has the signal, the events and the steps of the call. */
@@ -234,8 +241,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   }
 
   /**
-   * Interrupts the current call, with a message if given. Resolves when the agent is free. Too late for an interrupt, the waits for
-   * everything after the answer are ended.
+   * Interrupts the current call, with a message if given. Resolves when the agent is free. Too late for an interrupt, speech of
+   * the answer is ended; otherwise the waits for everything after the answer are.
    * @returns false if there was nothing to interrupt: no call, a call whose answer and its hooks were complete in time, or a call
    * whose earlier interrupt is being handled (which this one ends)
    */
@@ -245,21 +252,29 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 
   /** Hands messages to the running reply, which reads them at its next step. @returns false if no reply is running */
   steer(input: MsgInput): boolean {
-    return this.#queue.current?.steer(Msg.list(input)) ?? false;
+    return this.#queue.current?.inbox.steer(Msg.list(input)) ?? false;
   }
 
   /** Has messages answered after the running reply, in the same call. @returns false if no reply is running */
   followUp(input: MsgInput): boolean {
-    return this.#queue.current?.followUp(Msg.list(input)) ?? false;
+    return this.#queue.current?.inbox.followUp(Msg.list(input)) ?? false;
   }
 
   /**
    * Shows a message on the console, the stream and the queue. A growing message is printed again and again, and only its new part is shown.
    * @param last whether the message is complete
+   * @param speech the next piece of the message's speech, which goes to the events, the queue and the `speaker`
    */
-  async print(msg: Msg, last = true): Promise<void> {
+  async print(msg: Msg, last = true, speech?: AudioBlock): Promise<void> {
     const call = currentControlOf(this.id) ?? this.#queue.current;
-    await this.#printer.print({ msg, last }, call, this.showsOnConsole(msg));
+    const printed = speech === undefined ? { msg, last } : { msg, last, speech };
+    await this.#printer.print(printed, call, this.showsOnConsole(msg));
+  }
+
+  /** Prints the message so far of a draft, as `print` does. Returns a promise only if somebody is slow, or if `print` has hooks or is overridden. */
+  protected printDraft(draft: MsgDraft, control: TurnControl): void | Promise<void> {
+    if (!isUnhooked(this, PRINT, OWN_PRINT)) return this.print(draft.snapshot(), false);
+    return this.#printer.printDraft(draft, control, (msg) => this.showsOnConsole(msg));
   }
 
   /** Also puts printed messages into a queue. A full queue makes the agent wait. */
@@ -276,17 +291,26 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     this.#printer.setConsole(enabled ? view : undefined);
   }
 
-  /** Sets the observers of the agent's answers in a hub. The agent does not observe itself. */
-  resetSubscribers(hub: string, observers: readonly Observer[]): void {
+  /**
+   * Sets the observers of the agent's answers in a hub. The agent does not observe itself.
+   * @param name name of the hub, for people
+   */
+  resetSubscribers(hub: string, observers: readonly Observer[], name?: string): void {
     this.#subscribers.reset(
       hub,
       observers.filter((observer) => observer !== this),
+      name,
     );
   }
 
   /** Ids of the hubs in which the agent takes part. */
   get hubs(): readonly string[] {
     return this.#subscribers.hubs;
+  }
+
+  /** Name of a hub in which the agent takes part. @default its id */
+  hubName(hub: string): string {
+    return this.#subscribers.nameOf(hub);
   }
 
   removeSubscribers(hub: string): void {
@@ -335,7 +359,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   /**
    * Adds a listener that each call waits for before it tells its outcome: before the caller gets the answer, a question or an error, and
    * before the stream has `approval_needed` and `run_end`. A listener that rejects is reported as an `error` event. An interrupted call
-   * waits for one second at most; a second interrupt ends the wait. The returned function removes the listener.
+   * waits for one second at most; a second interrupt ends the wait. Called again when observers have heard an answer only after the call.
+   * The returned function removes the listener.
    */
   onOutcome(listener: () => Promise<void>): () => void {
     const entry = async (): Promise<void> => listener(); // throwing counts as rejecting
@@ -392,7 +417,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       outcomeListeners: this.#outcomeListeners,
     });
     const failed = (error: unknown): void => void control.emit({ type: 'error', error: toEventError(error) });
-    await control.beforeOutcome()?.catch(failed);
+    await control.savePoints.beforeOutcome()?.catch(failed);
     for (const event of events) void control.emit(event);
     control.end();
     this.#notifySettled();
@@ -400,6 +425,18 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 
   protected override assertStateCanLoad(): void {
     if (this.isRunning) throw new AgentBusyError(this.name, 'Load its state when it is idle.');
+  }
+
+  #setSpeech({ ttsModel, speaker, speakable }: AgentOptions): void {
+    if (ttsModel !== undefined && typeof ttsModel?.synthesize !== 'function')
+      throw new TroupeError(
+        'invalid_config',
+        'ttsModel must be a TtsModelBase, such as one of troupe/openai.',
+      );
+    const speech =
+      ttsModel &&
+      new SpeechOutput({ ttsModel, speakable }, (msg, last, audio) => this.print(msg, last, audio));
+    this.#printer.setSpeech(speech, speaker);
   }
 
   #call(input: MsgInput, options: CallOptions, listener?: RunListener): Promise<Msg> {
@@ -425,7 +462,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       checkpointListeners: this.#checkpointListeners,
     });
     const call = this.#run(input, control, options.onBusy ?? this.#options.onBusy ?? 'reject');
-    if (!outlivesParent) parent?.adopt(call);
+    if (!outlivesParent) parent?.place.adopt(call);
     return call;
   }
 
@@ -433,7 +470,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     try {
       const msgs = Msg.list(input);
       this.#assertOpen();
-      assertNotTooDeep(control);
+      assertNotTooDeep(control.place);
       const waits = this.#queue.enter(control, this.name, onBusy);
       if (waits) await waits;
       try {
@@ -458,8 +495,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   }
 
   #tellCall(control: TurnControl, msgs: readonly Msg[]): void {
-    const { agentId, runId, replyId, agentPath, outerToolCallId: toolCallId } = control;
-    const call = { agent: this, agentId, runId, replyId, agentPath, msgs, toolCallId };
+    const { agentId, runId, agentPath, outerToolCallId: toolCallId } = control.place;
+    const call = { agent: this, agentId, runId, replyId: control.reply.id, agentPath, msgs, toolCallId };
     tellObservers((observer) => observer.onCall(call));
   }
 
@@ -485,12 +522,40 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     const settled = (): void => void this.#abandoned--;
     work.then(settled, settled);
   }
+
+  get #parts(): AgentParts {
+    return (this.#usedParts ??= {
+      printer: this.#printer,
+      subscribers: this.#subscribers,
+      interruptTimeoutMs: this.#options.interruptTimeoutMs ?? Infinity,
+      interruptReply: () => this.interruptReply(),
+      mayRefuse: () => this.mayRefuse,
+      postpone: (msgs) => this.postpone(msgs),
+      leaveBehind: (work, what) => this.#leaveBehind(work, what),
+    });
+  }
+
+  get #subscribers(): Subscribers {
+    return (this.#usedSubscribers ??= new Subscribers());
+  }
+
+  get #settledListeners(): Set<() => void> {
+    return (this.#usedSettledListeners ??= new Set());
+  }
+
+  get #outcomeListeners(): Set<() => Promise<void>> {
+    return (this.#usedOutcomeListeners ??= new Set());
+  }
+
+  get #checkpointListeners(): Set<() => Promise<void>> {
+    return (this.#usedCheckpointListeners ??= new Set());
+  }
 }
 
 /** Description of an agent call for its span. */
 function operationOf({ id, name }: AgentBase, control: TurnControl, input: readonly Msg[]): TracedOperation {
-  const { runId, replyId, agentPath } = control;
-  return { type: 'agent', id, name, runId, replyId, agentPath, input };
+  const { runId, agentPath } = control.place;
+  return { type: 'agent', id, name, runId, replyId: control.reply.id, agentPath, input };
 }
 
 /** Outcome of an agent call for its span. The usage is on the spans of the model calls, where it is counted once. */
@@ -500,7 +565,7 @@ function outcomeOf(answer: Msg): SpanOutcome {
 }
 
 /** @throws TroupeError if agents call each other endlessly */
-function assertNotTooDeep({ agentPath, agentCallsInRun }: TurnControl): void {
+function assertNotTooDeep({ agentPath, agentCallsInRun }: CallPlace): void {
   const path = `${agentPath.slice(0, 3).join(' > ')} > …`;
   if (agentPath.length > MAX_DEPTH)
     throw new TroupeError('too_deep', `Agents called each other more than ${MAX_DEPTH} deep: ${path}.`);
@@ -510,3 +575,6 @@ function assertNotTooDeep({ agentPath, agentCallsInRun }: TurnControl): void {
       `Agents called each other more than ${MAX_CALLS_IN_RUN} times: ${path}.`,
     );
 }
+
+/** The method of the class itself, also where somebody replaces it later. */
+const OWN_PRINT: unknown = Reflect.get(AgentBase.prototype, 'print');

@@ -5,7 +5,7 @@ import { toEventError } from '../event/event-error.ts';
 import { callHook, callHooked, runPostHooks, runPreHooks, type Hookable } from '../hooks/run-hooks.ts';
 import { Msg } from '../message/msg.ts';
 import { abortable } from '../util/abort.ts';
-import { waitBriefly, withGrace } from '../util/async/grace.ts';
+import { waitBriefly, waitTicks, withGrace } from '../util/async/grace.ts';
 import { settledWithin } from '../util/async/settled-within.ts';
 import { elapsedSince, monotonic, startTimer } from '../util/clock.ts';
 import { describe } from '../util/json.ts';
@@ -116,7 +116,7 @@ export class AgentCall {
     try {
       const answer = await this.#replyOrInterrupt(msgs);
       await this.#parts.printer.end(this.#agent.name, control);
-      if (control.state.isSuspended) this.#parts.postpone(control.takeUnread());
+      if (control.state.isSuspended) this.#parts.postpone(control.inbox.takeRest());
       else await this.#broadcast(answer); // a question for decisions is for the caller alone
       if (answer.pending !== undefined) await this.#ask(answer);
       const durationMs = elapsedSince(startedAt);
@@ -140,19 +140,21 @@ export class AgentCall {
     await this.#beforeOutcome();
     for (const pending of question.pending ?? []) await control.emit({ type: 'approval_needed', pending });
     if (!control.state.isSuspended) return;
-    await this.#agent.print(question);
+    await this.#agent.print(question).catch((error: unknown) => {
+      if (!control.signal.aborted) throw error; // stopped while a hook of `print` ran: the question is told already
+    });
     await this.#parts.printer.end(this.#agent.name, control);
   }
 
   /** Waits for the listeners of `onOutcome`. A failure of theirs is an event, and changes nothing else. */
   async #beforeOutcome(): Promise<void> {
     const control = this.#control;
-    const work = control.beforeOutcome();
+    const work = control.savePoints.beforeOutcome();
     if (work === undefined) return;
     const failed = (error: unknown): void => void control.emit({ type: 'error', error: toEventError(error) });
     const done = work.catch(failed);
     const isLimited = control.signal.aborted && !control.stop.waitsEnded.aborted;
-    const stopWaiting = isLimited ? startTimer(OUTCOME_LIMIT_MS, () => control.endWaits()) : undefined;
+    const stopWaiting = isLimited ? startTimer(OUTCOME_LIMIT_MS, () => control.stop.endWaits()) : undefined;
     await abortable(done, control.stop.waitsEnded).catch(() => {});
     stopWaiting?.();
     if (control.stop.waitsEnded.aborted) await waitBriefly(done, control.stop.graceOver);
@@ -172,7 +174,7 @@ export class AgentCall {
     const work = this.#reply(msgs);
     try {
       return await withGrace(work, control.signal, () => this.#parts.leaveBehind(work, 'reply'), {
-        started: () => control.children,
+        started: () => control.place.nested,
         over: () => control.stop.graceOver,
       });
     } catch (error) {
@@ -233,7 +235,9 @@ export class AgentCall {
     };
     const { interruptTimeoutMs } = this.#parts;
     const stopWaiting =
-      interruptTimeoutMs === Infinity ? undefined : startTimer(interruptTimeoutMs, () => control.endWaits());
+      interruptTimeoutMs === Infinity
+        ? undefined
+        : startTimer(interruptTimeoutMs, () => control.stop.endWaits());
     const work = handling.run(answer);
     const abandon = (): void => this.#parts.leaveBehind(work, 'handleInterrupt');
     try {
@@ -250,16 +254,31 @@ export class AgentCall {
     }
   }
 
+  /**
+   * Gives the answer to subscribers. After a stop, observers that have not heard the answer within a few turns of the event loop are
+   * named in an `error` event. Such an observer hears the answer later, before any answer of its own; then the listeners of `onOutcome`
+   * are called again, so that the session is saved.
+   */
   async #broadcast(msg: Msg): Promise<void> {
     const control = this.#control;
     if (this.#parts.subscribers.isEmpty) return;
+    const { name, observeTimeoutMs } = this.#agent;
     const report = (observer: Observer, error: unknown): void =>
-      this.#report(`${observer.name} could not observe ${this.#agent.name}: ${messageOf(error)}`);
-    const told = this.#parts.subscribers.broadcast(msg, report, {
-      signal: control.stop.waitsEnded,
-      limitMs: this.#agent.observeTimeoutMs,
-    });
-    await (control.signal.aborted ? waitBriefly(told, control.stop.graceOver) : told);
+      this.#report(`${observer.name} could not observe ${name}: ${messageOf(error)}`);
+    const broadcast = this.#parts.subscribers.broadcast(msg, report, observeTimeoutMs);
+    const { done, waitedFor } = broadcast;
+    const heard = control.signal.aborted ? waitBriefly(done, control.stop.graceOver) : done;
+    await abortable(heard, control.stop.waitsEnded).catch(() => {});
+    if (control.stop.waitsEnded.aborted) await waitTicks(done);
+    if (waitedFor.size === 0) return;
+    broadcast.dropLimit();
+    const names = Array.from(waitedFor, (observer) => observer.name).join(', ');
+    this.#report(`${name} was stopped before its answer was heard by ${names}, who will hear it later.`);
+    void done
+      .then(() => control.savePoints.beforeOutcome())
+      .catch((error: unknown) => {
+        getLogger().log('warn', `After an answer was heard late: ${messageOf(error)}`);
+      });
   }
 
   async #runErrorHooks(error: unknown, msgs: readonly Msg[]): Promise<void> {

@@ -1,4 +1,5 @@
 import type { HookPoint, ResultKind } from '../hooks/run-hooks.ts';
+import type { AudioBlock } from '../message/blocks.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import type { AgentBase } from './agent-base.ts';
 import { currentControlOf } from './turn/current-turn.ts';
@@ -28,6 +29,8 @@ interface ObserveArgs {
 interface PrintArgs {
   readonly msg: Msg;
   readonly last: boolean;
+  /** The next piece of the message's speech, if it is spoken. */
+  readonly speech?: AudioBlock | undefined;
 }
 
 interface ErrorArgs {
@@ -65,15 +68,25 @@ export const REPLY: HookPoint = {
   params: ['msgs', 'turn'],
   normalize: toMsgList,
   context: {
-    get: ({ turn }) => ({ structuredModel: ControlledTurn.controlOf(turn)?.structuredModel }),
+    get: ({ turn }) => ({ structuredModel: ControlledTurn.partsOf(turn)?.reply.structuredModel }),
     set: ({ turn, structuredModel }) => {
-      const control = ControlledTurn.controlOf(turn);
-      if (control !== undefined) control.structuredModel = structuredModel as AnySchema | undefined;
+      const reply = ControlledTurn.partsOf(turn)?.reply;
+      if (reply !== undefined) reply.structuredModel = structuredModel as AnySchema | undefined;
     },
   },
   result: A_MSG,
   signalOf: signalOfTurn,
   postSignalOf: signalBeforeAnswer,
+};
+
+export const PRINT: HookPoint = {
+  method: 'print',
+  pre: 'prePrint',
+  post: 'postPrint',
+  params: ['msg', 'last', 'speech'],
+  result: NOTHING,
+  signalOf: (_args, agent) => currentControlOf((agent as { readonly id?: string }).id ?? '')?.signal,
+  normalize: ([msg, last = true, ...rest]) => [msg, last, ...rest],
 };
 
 export const AGENT_HOOK_POINTS: readonly HookPoint[] = [
@@ -87,15 +100,7 @@ export const AGENT_HOOK_POINTS: readonly HookPoint[] = [
     normalize: toMsgList,
     around: (agent, run) => observeInOrder(agent as AgentBase, async () => run()),
   },
-  {
-    method: 'print',
-    pre: 'prePrint',
-    post: 'postPrint',
-    params: ['msg', 'last'],
-    result: NOTHING,
-    signalOf: (_args, agent) => currentControlOf((agent as { readonly id?: string }).id ?? '')?.signal,
-    normalize: ([msg, last = true, ...rest]) => [msg, last, ...rest],
-  },
+  PRINT,
 ];
 
 /** Makes a list of messages from any form that callers and hooks may pass. */

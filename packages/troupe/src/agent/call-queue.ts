@@ -53,7 +53,7 @@ export class CallQueue {
         "Wait for it, or call with { onBusy: 'queue' } or { onBusy: 'interrupt' }.",
       );
     }
-    if (isInsideCallOf(control.agentId)) {
+    if (isInsideCallOf(control.place.agentId)) {
       throw new AgentBusyError(agentName, 'It can not wait for itself inside its own reply.');
     }
     const isUrgent = onBusy === 'interrupt';

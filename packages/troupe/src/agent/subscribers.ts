@@ -16,11 +16,14 @@ export interface Observer {
   observe(msgs: readonly Msg[]): Promise<void>;
 }
 
-interface BroadcastOptions {
-  /** Ends the wait for slow observers. */
-  readonly signal?: AbortSignal;
-  /** Maximum time that the broadcast waits for the slowest observer. */
-  readonly limitMs: number;
+/** One message on its way to all observers. */
+export interface Broadcast {
+  /** Resolves when all observers have taken in the message, have failed, have left, or took too long. */
+  readonly done: Promise<void>;
+  /** Observers that are still waited for. */
+  readonly waitedFor: ReadonlySet<Observer>;
+  /** Removes the time limit, where nobody waits any longer: no timer stays behind. */
+  readonly dropLimit: () => void;
 }
 
 /**
@@ -29,6 +32,7 @@ interface BroadcastOptions {
  */
 export class Subscribers {
   readonly #hubs = new Map<string, readonly Observer[]>();
+  readonly #names = new Map<string, string>();
   readonly #deliveries = new Set<Delivery>();
 
   /** Ids of the hubs. */
@@ -36,47 +40,58 @@ export class Subscribers {
     return [...this.#hubs.keys()];
   }
 
+  /** Name of a hub, for people. @default its id */
+  nameOf(hub: string): string {
+    return this.#names.get(hub) ?? hub;
+  }
+
   get isEmpty(): boolean {
     return this.#hubs.size === 0;
   }
 
-  reset(hub: string, observers: readonly Observer[]): void {
+  reset(hub: string, observers: readonly Observer[], name = hub): void {
     this.#hubs.set(hub, observers);
+    this.#names.set(hub, name);
     this.#stopWaitingForAbsent();
   }
 
   remove(hub: string): boolean {
     const wasThere = this.#hubs.delete(hub);
+    this.#names.delete(hub);
     this.#stopWaitingForAbsent();
     return wasThere;
   }
 
   /**
-   * Passes a message to all observers at the same time, waits until they have taken it in, and reports failures and timeouts.
+   * Passes a message to all observers at the same time, and reports failures and timeouts.
+   * @param limitMs maximum time that the broadcast waits for the slowest observer
    */
-  async broadcast(
-    msg: Msg,
-    report: (observer: Observer, error: unknown) => void,
-    options: BroadcastOptions,
-  ): Promise<void> {
-    const observers = this.#observers;
+  broadcast(msg: Msg, report: (observer: Observer, error: unknown) => void, limitMs: number): Broadcast {
     const heard = withoutThinking(msg);
-    if (observers.size === 0 || heard === undefined) return;
-    const told = [...observers].map((observer) =>
-      this.#deliver(observer, heard, options).catch((error: unknown) => report(observer, error)),
-    );
-    await Promise.all(told);
+    const waitedFor = new Set(heard === undefined ? [] : this.#observers);
+    const limit = new AbortController();
+    const tell = async (observer: Observer, heard: Msg): Promise<void> => {
+      try {
+        await this.#deliver(observer, heard, limitMs, limit.signal);
+      } catch (error) {
+        report(observer, error);
+      } finally {
+        waitedFor.delete(observer);
+      }
+    };
+    const told = heard === undefined ? [] : Array.from(waitedFor, (observer) => tell(observer, heard));
+    return { done: Promise.all(told).then(() => {}), waitedFor, dropLimit: () => limit.abort() };
   }
 
   get #observers(): ReadonlySet<Observer> {
     return new Set([...this.#hubs.values()].flat());
   }
 
-  async #deliver(observer: Observer, msg: Msg, { signal, limitMs }: BroadcastOptions): Promise<void> {
+  async #deliver(observer: Observer, msg: Msg, limitMs: number, noLimit: AbortSignal): Promise<void> {
     const wait = Promise.withResolvers<void>();
     const delivery = { observer, stopWaiting: wait.resolve };
     const stopTimer = startTimer(limitMs, () => wait.reject(new DeadlineError(limitMs)));
-    const unlink = whenAborted(signal, () => wait.resolve());
+    const unlink = whenAborted(noLimit, stopTimer);
     this.#deliveries.add(delivery);
     try {
       await Promise.race([observer.observe([msg]), wait.promise]);

@@ -6,11 +6,17 @@ import type { Tool } from '../toolkit/tool/tool.ts';
 import { copyJsonObject, type JsonObject } from '../util/json.ts';
 import type { OpenExchange } from './open-exchange.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
-import type { TurnControl } from '../agent/turn/turn-control.ts';
 
 interface AuthorizeOptions {
   readonly permissionPolicy?: PermissionPolicy | undefined;
   readonly toolContext?: unknown;
+}
+
+/** The agent call that makes a tool call. */
+interface AuthorizedCaller {
+  readonly agentPath: readonly string[];
+  /** Has the state saved before an action that can't be undone. */
+  checkpoint(): Promise<void>;
 }
 
 /**
@@ -23,13 +29,13 @@ export async function authorize(
   request: AuthorizeRequest,
   { permissionPolicy, toolContext: context }: AuthorizeOptions,
   open: OpenExchange | undefined,
-  control: Pick<TurnControl, 'agentPath' | 'checkpoint'>,
+  caller: AuthorizedCaller,
 ): Promise<ToolVerdict> {
   const { call, tool } = request;
   const given: ToolVerdict =
     permissionPolicy === undefined
       ? { behavior: 'allow' }
-      : await verdictOf(() => permissionPolicy.decide({ call, tool, agentPath: control.agentPath, context }));
+      : await verdictOf(() => permissionPolicy.decide({ call, tool, agentPath: caller.agentPath, context }));
   const verdict = await withConfinement(given, request);
   if (verdict.behavior === 'deny') return verdict;
   if (verdict.behavior === 'ask' && !open?.isGranted(request, verdict.isAskedEachTime))
@@ -39,7 +45,7 @@ export async function authorize(
   if (!tool.sideEffect) return allowed;
   open?.started.add(call.id);
   try {
-    await control.checkpoint();
+    await caller.checkpoint();
     return allowed;
   } catch (error) {
     // The model reads the reason: what a store said, with the id of a session, is for the program.

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { stopAgent } from '../agent/loop-control.ts';
+import { stopAgent } from '../agent/turn/loop-control.ts';
 import { TroupeError } from '../errors.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import { Msg } from '../message/msg.ts';

@@ -1,4 +1,4 @@
-import { LoopControl } from '../agent/loop-control.ts';
+import { LoopControl } from '../agent/turn/loop-control.ts';
 import { Spending } from '../agent/turn/spending.ts';
 import type { ToolResultEvent } from '../event/agent-event.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';

@@ -1,4 +1,4 @@
-import { LoopControl } from '../agent/loop-control.ts';
+import { LoopControl } from '../agent/turn/loop-control.ts';
 import { Spending } from '../agent/turn/spending.ts';
 import type { ToolResultBlock } from '../message/blocks.ts';
 import { Msg } from '../message/msg.ts';

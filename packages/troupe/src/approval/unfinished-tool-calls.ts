@@ -44,23 +44,23 @@ export class UnfinishedToolCalls {
   async begin(agentName: string, msgs: readonly Msg[], control: TurnControl): Promise<CallStart> {
     const { onPending = 'refuse', fit } = this.#options;
     const history = await this.#memory.recall();
-    control.assertNotOver(); // the memory may be slow
-    const given = readDecisions(control.takeDecisions());
+    control.stop.assertNotOver(); // the memory may be slow
+    const given = readDecisions(control.reply.takeDecisions());
     const hasAnswers = given.some(({ verdict }) => verdict === 'answer');
     const decisions = hasAnswers ? await checkAnswers(given, this.pending) : given;
-    control.assertNotOver(); // checking loads a validator
+    control.stop.assertNotOver(); // checking loads a validator
     const position = history.findIndex(({ id }) => id === this.current?.exchange.modelMsg.id);
     const settled = position === -1 ? undefined : this.current; // saved between its write to memory and `forget`
     const current = settled === undefined ? this.current : undefined;
     const foreign = current === undefined ? unfinishedExchange(history, agentName) : undefined;
     const open = current ?? foreign?.open;
-    const retried = lastOf(history, control.retriedIds);
+    const retried = lastOf(history, control.reply.retriedIds);
     const isResumed = retried !== -1 && open !== undefined; // the tool calls are those of the cut off call
     const start = planCallStart(open, isResumed ? [] : msgs, decisions, {
-      onPending: control.onPending ?? onPending,
-      hasStructuredModel: control.structuredModel !== undefined,
+      onPending: control.reply.onPending ?? onPending,
+      hasStructuredModel: control.reply.structuredModel !== undefined,
       fit,
-      outerToolCallId: control.outerToolCallId,
+      outerToolCallId: control.place.outerToolCallId,
       settled,
     });
     this.current = current;
@@ -69,9 +69,12 @@ export class UnfinishedToolCalls {
       await this.#memory.delete(foreign.msgs); // added again with a result for each tool call
     }
     const known = retried === -1 || isResumed ? undefined : knownAnswer(history, retried, agentName);
-    if (known !== undefined && (known.endReason === 'structured') === (control.structuredModel !== undefined))
+    if (
+      known !== undefined &&
+      (known.endReason === 'structured') === (control.reply.structuredModel !== undefined)
+    )
       return { ...start, input: [], answer: known };
-    if (settled === undefined || control.structuredModel !== undefined || start.input.length > 0)
+    if (settled === undefined || control.reply.structuredModel !== undefined || start.input.length > 0)
       return start;
     const isDecision = decisions.length > 0 || msgs.length > 0; // then the messages are results
     return isDecision ? { ...start, answer: answerAfter(history, position, agentName) } : start;

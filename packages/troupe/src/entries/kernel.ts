@@ -1,6 +1,6 @@
 /** Entry `troupe/kernel`: parts of agents and toolkits, for authors of new kinds of them. Folder `entries`: start here; each file is one entry. */
 
-export type { ModelPrompt } from '../react/react-agent-base.ts';
+export type { ModelPrompt } from '../agent/turn/hook-results.ts';
 export type { SpanAttributes } from '../tracing/tracer.ts';
 export {
   observeProgram,

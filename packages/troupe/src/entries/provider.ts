@@ -28,7 +28,7 @@ export type { DeadlineName, ModelErrorDetails, ModelOrigin } from '../model/mode
 export type { StructuredAttempt } from '../model/structured/structured-output.ts';
 export { traced, type TraceOptions } from '../tracing/instrumentation.ts';
 export type { SpanOutcome, TracedModel, TracedOperation } from '../tracing/traced-operation.ts';
-export type { CacheStore } from '../model/wrappers/cache-model.ts';
+export type { CacheStore } from '../model/wrappers/memory-cache-store.ts';
 export type { Fallback } from '../model/wrappers/fallback-model.ts';
 export { MemoryCacheStore } from '../model/wrappers/memory-cache-store.ts';
 export type { RedactOptions } from '../model/wrappers/redactor.ts';

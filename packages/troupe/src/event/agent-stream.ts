@@ -1,8 +1,9 @@
 import { TroupeError } from '../errors.ts';
 import type { Msg } from '../message/msg.ts';
-import { notifyOnReturn } from '../util/async/notify-on-return.ts';
+import { notifyOnReturn } from '../util/async/stoppable.ts';
+import { withReadyItems } from '../util/async/ready-items.ts';
 import { assertEventType, type AgentEvent, type Emit, type EventOf, type EventType } from './agent-event.ts';
-import { replyStream, type RunListener, type StreamOptions } from './reply-stream.ts';
+import { replyStream, type ReplyEvents, type RunListener, type StreamOptions } from './reply-stream.ts';
 import { sseBody, SSE_HEADERS } from './sse-body.ts';
 
 /** Options of `toResponse`: options of a `Response`, and the interval of heartbeats. */
@@ -30,7 +31,7 @@ export interface SseResponseInit extends ResponseInit {
  * ```
  */
 export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<AgentEvent, Answer, void> {
-  readonly #events: AsyncGenerator<AgentEvent, Answer, void>;
+  readonly #events: ReplyEvents<Answer>;
   readonly #result = Promise.withResolvers<Answer>();
   readonly #started = Promise.withResolvers<void>();
   /** The first event, if requested by `started` before a read. */
@@ -47,8 +48,10 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
     const start = (listener: RunListener): Promise<Answer> => {
       this.#hasStarted = true;
       this.#left = listener.left;
+      let isStarted = false;
       const emit: Emit = (event) => {
-        this.#started.resolve();
+        if (!isStarted) this.#started.resolve();
+        isStarted = true;
         return listener.emit(event);
       };
       const reply = run({ ...listener, emit });
@@ -84,16 +87,14 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
 
   /** The text of this agent's replies while the model writes. Blocks are separated by line breaks, as in `msg.text`. */
   get text(): AsyncIterable<string> {
-    return this.#view(async function* (events) {
-      let depth: number | undefined;
-      let block: string | undefined;
-      for await (const event of events) {
-        depth ??= event.agentPath.length;
-        if (event.type !== 'text_delta' || event.agentPath.length !== depth) continue;
-        const at = `${event.index} ${event.msgId}`;
-        yield block === undefined || block === at ? event.text : `\n${event.text}`;
-        block = at;
-      }
+    let depth: number | undefined;
+    let block: string | undefined;
+    return this.#view((event) => {
+      depth ??= event.agentPath.length;
+      if (event.type !== 'text_delta' || event.agentPath.length !== depth) return undefined;
+      const isNext = block !== undefined && block !== `${event.index} ${event.msgId}`;
+      block = `${event.index} ${event.msgId}`;
+      return isNext ? `\n${event.text}` : event.text;
     });
   }
 
@@ -101,9 +102,7 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
   filter<Type extends EventType>(...types: readonly Type[]): AsyncIterable<EventOf<Type>> {
     for (const type of types) assertEventType(type);
     const isWanted = (event: AgentEvent): event is EventOf<Type> => types.some((type) => type === event.type);
-    return this.#view(async function* (events) {
-      for await (const event of events) if (isWanted(event)) yield event;
-    });
+    return this.#view((event) => (isWanted(event) ? event : undefined));
   }
 
   /**
@@ -164,26 +163,40 @@ export class AgentStream<Answer extends Msg = Msg> implements AsyncGenerator<Age
   #onlyView(): AsyncGenerator<AgentEvent, void, void> {
     const reader = {};
     if (!this.#claim(reader)) throw secondReader(HAS_READER);
-    return this.#view((all) => all, reader);
+    return this.#view((event) => event, reader);
   }
 
-  /** A reader of the stream, which claims it with its first read. Leaving the reader leaves the stream at once. */
+  /**
+   * A reader of the stream, which claims it with its first read. Leaving the reader leaves the stream at once.
+   * @param select the item for an event; undefined leaves the event out
+   */
   #view<Item>(
-    select: (events: AsyncGenerator<AgentEvent, void, void>) => AsyncGenerator<Item, void, void>,
+    select: (event: AgentEvent) => Item | undefined,
     reader: object = {},
   ): AsyncGenerator<Item, void, void> {
     const next = (): Promise<IteratorResult<AgentEvent, Answer>> => this.#nextOf(reader);
     const end = async (): Promise<void> => void (this.#reader === reader && (await this.return()));
-    async function* events(): AsyncGenerator<AgentEvent, void, void> {
+    async function* items(): AsyncGenerator<Item, void, void> {
       try {
-        for (let item = await next(); item.done !== true; item = await next()) yield item.value;
+        for (let read = await next(); read.done !== true; read = await next()) {
+          const item = select(read.value);
+          if (item !== undefined) yield item;
+        }
       } finally {
         await end();
       }
     }
-    return notifyOnReturn(select(events()), () => {
+    const all = notifyOnReturn(items(), () => {
       this.#reader ??= reader; // the reader was left before its first read
       void end();
+    });
+    return withReadyItems(all, () => {
+      if (this.#reader !== reader || this.#first !== undefined) return undefined;
+      for (let event = this.#events.takeNow(); event !== undefined; event = this.#events.takeNow()) {
+        const item = select(event);
+        if (item !== undefined) return item;
+      }
+      return undefined;
     });
   }
 

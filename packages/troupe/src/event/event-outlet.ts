@@ -74,6 +74,7 @@ export class EventOutlet {
 
   /** Emits the events that were kept back, in their order. */
   emitHeld(): void | Promise<unknown> {
+    if (this.#held.length === 0) return this.#outer?.emitHeld();
     const held = this.#held;
     this.#held = [];
     let waits = this.#outer?.emitHeld();

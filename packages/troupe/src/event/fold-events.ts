@@ -1,4 +1,4 @@
-import { notifyOnReturn } from '../util/async/notify-on-return.ts';
+import { notifyOnReturn } from '../util/async/stoppable.ts';
 import type { AgentEvent } from './agent-event.ts';
 import { ConversationView } from './conversation-view.ts';
 

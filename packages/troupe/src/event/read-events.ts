@@ -1,6 +1,6 @@
 import { TroupeError } from '../errors.ts';
 import { Msg } from '../message/msg.ts';
-import { notifyOnReturn } from '../util/async/notify-on-return.ts';
+import { notifyOnReturn } from '../util/async/stoppable.ts';
 import { isJsonObject, readJson } from '../util/json.ts';
 import { SseFraming, type WireEvent } from '../util/net/framing.ts';
 import type { AgentEvent } from './agent-event.ts';
@@ -92,7 +92,7 @@ async function* framesOf(
 }
 
 /** An event from its JSON, with a message that is a `Msg` again. */
-function toEvent(data: string): AgentEvent {
+export function toEvent(data: string): AgentEvent {
   const event = readJson(data);
   if (!isEvent(event)) throw failure('The response has something that is no event.');
   if (!('msg' in event) || event.msg === undefined) return event;

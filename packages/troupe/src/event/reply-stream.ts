@@ -1,6 +1,7 @@
 import type { Msg } from '../message/msg.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';
-import { notifyOnReturn } from '../util/async/notify-on-return.ts';
+import { notifyOnReturn } from '../util/async/stoppable.ts';
+import { withReadyItems } from '../util/async/ready-items.ts';
 import type { AgentEvent, Emit } from './agent-event.ts';
 
 /** Consumer of a run's events, as the run sees the consumer. */
@@ -21,6 +22,12 @@ export interface StreamOptions {
   readonly nested?: boolean;
 }
 
+/** The events of one run. */
+export interface ReplyEvents<Answer> extends AsyncGenerator<AgentEvent, Answer, void> {
+  /** The next event, if there is one now. Only while no read waits. */
+  readonly takeNow: () => AgentEvent | undefined;
+}
+
 /**
  * The events of one run, pulled by one consumer.
  *
@@ -31,8 +38,8 @@ export interface StreamOptions {
 export function replyStream<Answer extends Msg>(
   run: (listener: RunListener) => Promise<Answer>,
   { capacity = 64, nested = false }: StreamOptions = {},
-): AsyncGenerator<AgentEvent, Answer, void> {
-  const unread = new BoundedQueue<AgentEvent>(capacity);
+): ReplyEvents<Answer> {
+  const unread = new BoundedQueue<AgentEvent>(capacity, Math.floor(capacity / 2));
   const consumer = new AbortController();
   const leave = (): void => {
     consumer.abort();
@@ -57,5 +64,6 @@ export function replyStream<Answer extends Msg>(
     }
   }
 
-  return notifyOnReturn(events(), leave);
+  const takeNow = (): AgentEvent | undefined => (consumer.signal.aborted ? undefined : unread.takeNow());
+  return Object.assign(withReadyItems(notifyOnReturn(events(), leave), takeNow), { takeNow });
 }

@@ -22,6 +22,8 @@ export interface Step {
    * ordinals, never of the clock or random ids.
    */
   readonly key: string;
+  /** True for a tool call whose tool has a `sideEffect`: a durable engine does not repeat it when its outcome is unknown. */
+  readonly hasSideEffect?: boolean;
 }
 
 /** A step as `turn.step` takes it. */
@@ -35,6 +37,8 @@ export interface StepInit {
   readonly key?: string | undefined;
   /** Name of the model, for a model call: has `model_start` and `model_end` sent. @default no events */
   readonly modelName?: string | undefined;
+  /** Whether running the step twice differs from once. @default false */
+  readonly hasSideEffect?: boolean | undefined;
 }
 
 /**

@@ -36,7 +36,21 @@ export interface InMemoryFileSystemOptions {
   readonly maxBytes?: number | undefined;
 }
 
-/** File system in memory. Copies bytes on read and write, so that callers can't change stored files. */
+/**
+ * File system in memory. Copies bytes on read and write, so that callers can't change stored files.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent } from 'troupe';
+ * import { FileSystemHandle, InMemoryFileSystem } from 'troupe/filesystem';
+ * import { OfflineModel } from 'troupe/offline';
+ * import { fileTools } from 'troupe/tools';
+ *
+ * const tools = fileTools(new FileSystemHandle(new InMemoryFileSystem()));
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), tools });
+ * console.log(agent.toolkit.has('view_text_file')); // true
+ * ```
+ */
 export class InMemoryFileSystem extends FileSystemBase {
   readonly #top = newFolder();
   readonly #maxBytes: number;

@@ -141,6 +141,14 @@ export function callHooked(instance: Hookable, point: HookPoint, ...args: unknow
     : method.apply(instance, args);
 }
 
+/** Whether calling the method of an instance runs `own` and nothing else: no hooks, and no method of a subclass or of the instance. */
+export function isUnhooked(instance: Hookable, { method, pre, post }: HookPoint, own: unknown): boolean {
+  if (instance.hooksOf(pre).length > 0 || instance.hooksOf(post).length > 0) return false;
+  if (Object.hasOwn(instance, method)) return false;
+  const cls: unknown = Object.getPrototypeOf(Object.getPrototypeOf(instance)); // above the hook prototype
+  return (cls as Readonly<Record<string, unknown>>)[method] === own;
+}
+
 function hook(instance: Hookable, point: HookPoint, args: unknown[], own: Method): unknown {
   const pre = instance.hooksOf(point.pre);
   const post = instance.hooksOf(point.post);

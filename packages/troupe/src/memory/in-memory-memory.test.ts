@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 
+import { withRunConfig } from '../config/run-config.ts';
 import { Msg } from '../message/msg.ts';
 import { InMemoryMemory } from './in-memory-memory.ts';
 import { markList } from './marks.ts';
@@ -86,4 +87,17 @@ test('marks are a frozen list without doubles', () => {
   expect(Object.isFrozen(marks)).toBe(true);
   expect(markList(undefined)).toEqual([]);
   expect(markList('a')).toEqual(['a']);
+});
+
+test('another message with a known id is ignored with a warning, the same one without', async () => {
+  const lines: string[] = [];
+  const logger = { log: (_level: string, line: string) => void lines.push(line) };
+  const memory = new InMemoryMemory();
+  await withRunConfig({ logging: logger }, () => memory.add([hello, hello, Msg.from(hello.toJSON())]));
+  expect(lines).toEqual([]);
+  await withRunConfig({ logging: logger }, () => memory.add(Msg.user('Cancel everything', { id: 'a' })));
+  expect(lines).toEqual([
+    "A message with the id 'a' is in memory already, with another text: the new one is ignored. Give each message an id of its own.",
+  ]);
+  expect(await memory.getMemory()).toEqual([hello]);
 });

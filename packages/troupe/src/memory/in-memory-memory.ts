@@ -1,5 +1,7 @@
+import { getLogger } from '../config/run-config.ts';
 import { TroupeError } from '../errors.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
+import type { StateConverter } from '../state/state-module.ts';
 import { isJsonObject, type JsonValue } from '../util/json.ts';
 import { changedMarks, checkMarkChange, passesFilter, markList } from './marks.ts';
 import {
@@ -38,14 +40,16 @@ export class InMemoryMemory extends MemoryBase {
 
   constructor() {
     super();
-    this.registerStateList('content', { toJson: entryToJson, fromJson: entryFromJson });
+    this.registerStateList('content', CONTENT_STATE);
     this.registerState('compressedSummary');
   }
 
   override async add(msgs: MsgInput, options: AddOptions = {}): Promise<void> {
     const marks = markList(options.marks);
     for (const msg of Msg.list(msgs)) {
-      if (!this.#entries.has(msg.id)) this.#entries.set(msg.id, { msg, marks });
+      const known = this.#entries.get(msg.id);
+      if (known === undefined) this.#entries.set(msg.id, { msg, marks });
+      else if (known.msg !== msg && known.msg.text !== msg.text) warnOfUsedId(msg.id);
     }
   }
 
@@ -124,4 +128,11 @@ function entryFromJson(json: JsonValue): Entry {
   if (isJsonObject(json)) return { msg: Msg.from(json), marks: [] };
   const [msg, marks] = Array.isArray(json) ? (json as readonly JsonValue[]) : [];
   return { msg: Msg.from(msg), marks: markList(marks as readonly string[]) };
+}
+
+const CONTENT_STATE: StateConverter<Entry> = { toJson: entryToJson, fromJson: entryFromJson };
+
+function warnOfUsedId(id: string): void {
+  const message = `A message with the id '${id}' is in memory already, with another text: the new one is ignored. Give each message an id of its own.`;
+  getLogger().log('warn', message);
 }

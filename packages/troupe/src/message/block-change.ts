@@ -59,8 +59,15 @@ export type BlockChange =
       readonly data: string;
       readonly mediaType: string;
     }
-  /** One piece of audio, as base64 that decodes on its own. */
-  | { readonly type: 'audio_delta'; readonly msgId: string; readonly index: number; readonly data: string }
+  /** One piece of audio, as base64 that decodes on its own. `isSpeech`: of the message's text, read out by a `ttsModel`. */
+  | {
+      readonly type: 'audio_delta';
+      readonly msgId: string;
+      readonly index: number;
+      readonly data: string;
+      readonly mediaType?: string;
+      readonly isSpeech?: boolean;
+    }
   | {
       readonly type: 'block_end';
       readonly msgId: string;

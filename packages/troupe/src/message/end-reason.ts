@@ -1,4 +1,4 @@
-import type { Msg } from './msg.ts';
+import type { JsonObject } from '../util/json.ts';
 
 /** Reason for the end of a reply. `stopped`: a hook stopped the agent. */
 export type EndReason =
@@ -24,6 +24,12 @@ export const END_REASONS: readonly EndReason[] = [
 ];
 
 /** True if a message answers an interrupt. A program's own `handleInterrupt` may set `_is_interrupted` in the metadata only. */
-export function isInterruptReply({ endReason, metadata }: Msg): boolean {
+export function isInterruptReply({
+  endReason,
+  metadata,
+}: {
+  readonly endReason?: EndReason | undefined;
+  readonly metadata: JsonObject;
+}): boolean {
   return endReason === undefined ? metadata['_is_interrupted'] === true : endReason === 'interrupted';
 }

@@ -4,6 +4,17 @@ import type { Msg } from './msg.ts';
  * Faults for which a strict provider rejects a history: tool calls without exactly
  * one result directly after them, results without a tool call, ids used twice. An
  * empty list means that the history is valid.
+ *
+ * @example
+ * ```ts
+ * import { findHistoryFaults, Msg } from 'troupe';
+ *
+ * const history = [
+ *   Msg.user('What is the time?'),
+ *   Msg.assistant([{ type: 'tool_use', id: 'c1', name: 'get_time', input: {} }]),
+ * ];
+ * console.log(findHistoryFaults(history)); // one fault: the tool call c1 has no result
+ * ```
  */
 export function findHistoryFaults(history: readonly Msg[]): string[] {
   const faults: string[] = [];

@@ -52,11 +52,12 @@ export interface MsgDraftOptions {
  */
 export class MsgDraft {
   readonly id: string = newId();
+  readonly role = 'assistant';
   readonly #timestamp = timestamp();
   readonly #parts: Part[] = [];
   readonly #toolCalls = new Map<number, number>();
   readonly #toolCallIds = new Set<string>();
-  readonly #changes: BlockChange[] = [];
+  #changes: BlockChange[] = [];
   readonly #options: MsgDraftOptions;
   /** The leading blocks that no longer change. The list only grows, because snapshots read from it. */
   #settled: ContentBlock[] = [];
@@ -172,9 +173,19 @@ export class MsgDraft {
     return this.#changes.slice(0, Math.max(0, end - start));
   }
 
+  /** All changes from number `start` on, which are dropped; undefined if some of them were dropped before. */
+  takeChanges(start: number): readonly BlockChange[] | undefined {
+    const unread = start - this.#forgotten;
+    if (unread < 0) return undefined;
+    const changes = unread === 0 ? this.#changes : this.#changes.slice(unread);
+    this.#forgotten += this.#changes.length;
+    this.#changes = [];
+    return changes;
+  }
+
   /** The fields that all messages of this draft share. */
   init(): { id: string; name: string; role: 'assistant'; content: []; timestamp: string } {
-    return { id: this.id, name: this.name, role: 'assistant', content: [], timestamp: this.#timestamp };
+    return { id: this.id, name: this.name, role: this.role, content: [], timestamp: this.#timestamp };
   }
 
   /** Number of all changes, dropped ones included. */
@@ -227,6 +238,8 @@ export class MsgDraft {
 
   /** Index of the last part, but for sounds between whose pieces text may come. */
   get #currentIndex(): number {
+    const last = this.#parts.length - 1;
+    if (this.#parts[last]?.type !== 'audio') return last;
     return this.#parts.findLastIndex(
       (part) => part.type !== 'audio' || part.index === undefined || isSettled(part),
     );

@@ -284,3 +284,17 @@ function oneOf<Value extends string>(values: readonly Value[], value: unknown, k
   if (found !== undefined) return found;
   throw new InvalidMsgError(`${key} must be one of ${values.join(', ')}.`);
 }
+
+/** Messages of the program, by identity: no text from elsewhere can pass for one. */
+const made = new WeakSet<Msg>();
+
+/** Message of the program itself in a prompt, such as a hint or retrieved documents: nobody in the conversation said it. */
+export function programMsg(content: MsgInit['content'], extras: MsgExtras = {}): Msg {
+  const msg = Msg.user(content, extras);
+  made.add(msg);
+  return msg;
+}
+
+export function isProgramMsg(msg: Msg): boolean {
+  return made.has(msg);
+}

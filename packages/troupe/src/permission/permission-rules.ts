@@ -238,21 +238,22 @@ export class PermissionRules extends StateModule implements PermissionPolicy {
     return meaningsOf(tool) ?? this.#toolArguments.get(name) ?? {};
   }
 
+  /** A rule that may match makes the verdict stricter, never milder. */
   #judge(request: PermissionRequest, part: Part): JudgedPart {
-    const rule = this.#strictestRule({ ...part, request, base: this.workingDirectories[0] });
-    const facts = { rule, kind: part.kind, isDangerous: part.danger !== undefined };
-    return { ...part, ...lookUp(this.#mode, facts), rule };
-  }
-
-  #strictestRule(subject: RuleSubject): PermissionFacts['rule'] {
-    let strictest: PermissionFacts['rule'] = 'none';
-    for (const one of [...this.#fixed, ...this.#added]) {
-      const matched = one.match(subject);
-      if (matched === 'no') continue;
-      const behavior = matched === 'yes' ? one.rule.behavior : 'ask';
-      if (strictest === 'none' || isStricter(behavior, strictest)) strictest = behavior;
-    }
-    return strictest;
+    const subject = { ...part, request, base: this.workingDirectories[0] };
+    const matches = [...this.#fixed, ...this.#added].map((one) => ({
+      match: one.match(subject),
+      behavior: one.rule.behavior,
+    }));
+    const judged = (behaviors: readonly PermissionBehavior[]): JudgedPart => {
+      const rule = strictestOf(behaviors);
+      const facts = { rule, kind: part.kind, isDangerous: part.danger !== undefined };
+      return { ...part, ...lookUp(this.#mode, facts), rule };
+    };
+    const certain = matches.filter(({ match }) => match === 'yes').map(({ behavior }) => behavior);
+    const known = judged(certain);
+    const possible = matches.some(({ match }) => match === 'maybe') ? judged([...certain, 'ask']) : known;
+    return isStricter(known.behavior, possible.behavior) ? known : possible;
   }
 
   #partsOf({ call, tool }: PermissionRequest): readonly Part[] {
@@ -320,6 +321,14 @@ function warn(what: string): void {
 }
 
 /** Part with the most important reason. */
+/** The strictest of the behaviors of rules; `none` without any. */
+function strictestOf(behaviors: readonly PermissionBehavior[]): PermissionFacts['rule'] {
+  return behaviors.reduce<PermissionFacts['rule']>(
+    (strictest, one) => (strictest === 'none' || isStricter(one, strictest) ? one : strictest),
+    'none',
+  );
+}
+
 function strongest(parts: readonly JudgedPart[]): JudgedPart | undefined {
   return (
     parts.find(({ rule }) => rule === 'deny') ?? parts.find(({ danger }) => danger !== undefined) ?? parts[0]

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 
 import { tool } from '../toolkit/tool/tool.ts';
 import type { JsonObject } from '../util/json.ts';
-import { compileRule, readRule, type Match, type ToolRule } from './tool-rule.ts';
+import type { Match } from './shell/match-command.ts';
+import { compileRule, readRule, type ToolRule } from './tool-rule.ts';
 import { findCommands } from './shell/find-commands.ts';
 
 const anyTool = tool({ name: 'any', execute: () => '' });

@@ -6,7 +6,14 @@ import { canonicalJson } from '../util/canonical-json.ts';
 import { copyJsonObject, isJsonObject, type JsonValue } from '../util/json.ts';
 import type { PermissionRequest } from './permission-policy.ts';
 import type { PermissionBehavior } from './permission-table.ts';
-import { exactWords, isPlainlySet, matchExact, matchPrefix, commandText } from './shell/match-command.ts';
+import {
+  exactWords,
+  isPlainlySet,
+  matchExact,
+  matchPrefix,
+  commandText,
+  type Match,
+} from './shell/match-command.ts';
 import type { FoundCommand } from './shell/find-commands.ts';
 
 /**
@@ -42,12 +49,6 @@ export interface SavedToolRule {
 export type ToolRule =
   | SavedToolRule
   | (Omit<SavedToolRule, 'when'> & { readonly when: (request: PermissionRequest) => boolean });
-
-/**
- * Result of matching a rule. `maybe`: undecidable, which is enough for rules that ask or deny, but not for
- * rules that allow.
- */
-export type Match = 'yes' | 'maybe' | 'no';
 
 /** Subject of a rule: a tool call, or one shell command in one of its arguments. */
 export interface RuleSubject {

@@ -5,7 +5,7 @@ import type { AgentEvent } from '../event/agent-event.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
 import { whenAborted } from '../util/abort.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';
-import { notifyOnReturn } from '../util/async/notify-on-return.ts';
+import { notifyOnReturn } from '../util/async/stoppable.ts';
 import { checkAgents } from './check-agents.ts';
 import { MsgHub } from './msg-hub.ts';
 import { stopAllAgents } from './stop-all-agents.ts';

@@ -141,7 +141,7 @@ export class MsgHub implements AsyncDisposable {
         'warn',
         `${name} could not observe a broadcast in the hub '${this.name}': ${messageOf(error)}`,
       );
-    for (const msg of Msg.list(input)) await this.#audience.broadcast(msg, report, { limitMs });
+    for (const msg of Msg.list(input)) await this.#audience.broadcast(msg, report, limitMs).done;
   }
 
   /** Updates all subscriptions to the current participants. */
@@ -149,7 +149,7 @@ export class MsgHub implements AsyncDisposable {
     if (!this.#isOpen) return;
     this.#audience.reset(this.id, this.#participants);
     if (!this.#isAutoBroadcast) return;
-    for (const agent of this.#participants) agent.resetSubscribers(this.id, this.#participants);
+    for (const agent of this.#participants) agent.resetSubscribers(this.id, this.#participants, this.name);
   }
 
   /** Ends the subscriptions to messages of these agents. */

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { findHistoryFaults } from '../message/history.ts';
 import type { PendingDecision } from '../message/pending-call.ts';
 import type { MsgInput } from '../message/msg.ts';
-import { stopAgent } from '../agent/loop-control.ts';
+import { stopAgent } from '../agent/turn/loop-control.ts';
 import { ReActAgent } from '../react/react-agent.ts';
 import type { ReActAgentOptions } from '../react/react-agent-options.ts';
 import { InMemorySession } from '../session/in-memory-session.ts';

@@ -3,7 +3,7 @@ import type { PrintedMsg } from '../agent/printing/printer.ts';
 import { InterruptedError } from '../errors.ts';
 import { abortable } from '../util/abort.ts';
 import { BoundedQueue } from '../util/async/bounded-queue.ts';
-import { notifyOnReturn } from '../util/async/notify-on-return.ts';
+import { notifyOnReturn } from '../util/async/stoppable.ts';
 import { stopAllAgents } from './stop-all-agents.ts';
 
 export interface StreamPrintingOptions {

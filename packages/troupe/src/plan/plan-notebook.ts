@@ -1,7 +1,7 @@
 import { checkNumber } from '../util/check-number.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf, StateError, TroupeError } from '../errors.ts';
-import { Msg } from '../message/msg.ts';
+import { programMsg, type Msg } from '../message/msg.ts';
 import { StateModule } from '../state/state-module.ts';
 import type { Tool } from '../toolkit/tool/tool.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
@@ -236,7 +236,7 @@ export class PlanNotebook extends StateModule {
       });
       if (hint === undefined || hint === null || hint === '') return undefined;
       if (typeof hint !== 'string') throw new TypeError(`the hint must be a text, not ${describe(hint)}`);
-      return Msg.user(`<system-hint>${escapeTags(hint)}</system-hint>`);
+      return programMsg(`<system-hint>${escapeTags(hint)}</system-hint>`);
     } catch (error) {
       getLogger().log('warn', `planToHint failed: ${messageOf(error)}`);
       return undefined;

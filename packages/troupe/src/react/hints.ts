@@ -1,4 +1,4 @@
-import { Msg } from '../message/msg.ts';
+import { programMsg, type Msg } from '../message/msg.ts';
 import { escapeTags } from '../util/escape-tags.ts';
 
 /** Hints: texts after the history, each in the prompt of one model call only. */
@@ -14,5 +14,5 @@ export const SUMMARY_HINT =
   'You have used up all your steps, and no tool can be called any more. Tell the user what you have found out and what is left to do.';
 
 export function hintMsg(text: string): Msg {
-  return Msg.user(`<system-hint>${escapeTags(text)}</system-hint>`);
+  return programMsg(`<system-hint>${escapeTags(text)}</system-hint>`);
 }

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { gotoReasoning, stopAgent } from '../agent/loop-control.ts';
+import { gotoReasoning, stopAgent } from '../agent/turn/loop-control.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import { findHistoryFaults } from '../message/history.ts';
 import { Msg } from '../message/msg.ts';

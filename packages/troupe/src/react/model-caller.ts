@@ -3,15 +3,13 @@ import type { ContextCompressor } from '../compression/context-compressor.ts';
 import { MsgDraft } from '../message/msg-draft.ts';
 import { Msg } from '../message/msg.ts';
 import type { ModelRequest, ToolSchema } from '../model/chat-model-base.ts';
+import { deltaBatches } from '../model/delta-stream.ts';
 import { ModelError } from '../model/model-error.ts';
 import { abortableItems } from '../util/abort.ts';
 import { PrefixMemo } from '../util/prefix-memo.ts';
 import { hintMsg, SUMMARY_HINT } from './hints.ts';
-import type { ModelPrompt } from './react-agent-base.ts';
+import type { ModelCallPurpose, ModelPrompt } from '../agent/turn/hook-results.ts';
 import type { ReplyAgent, ReplyState } from './reply-state.ts';
-
-/** Purpose of a model call of the loop. */
-export type ModelCallPurpose = 'reasoning' | 'summary';
 
 /** The parts of a model request that differ from one model call of a reply to the next. */
 interface ModelCall extends Pick<ModelRequest, 'tools' | 'toolChoice'> {
@@ -86,11 +84,20 @@ export class ModelCaller {
   }
 
   /** The prompt of a model call, from what is in memory now. */
-  async #prompt({ agent, hints, memory, options }: ReplyState): Promise<ModelPrompt> {
+  async #prompt({ agent, hints, memory, options, retrieved, requestIds }: ReplyState): Promise<ModelPrompt> {
     const text = await this.#sysPromptText(agent);
     if (this.#sysPrompt?.text !== text) this.#sysPrompt = text === '' ? undefined : Msg.system(text);
     const opening = this.#sysPrompt === undefined ? [] : [this.#sysPrompt];
-    const messages = [...opening, ...(await memory.recall()), ...hints];
+    const history = await memory.recall();
+    const asked = history.findLastIndex(({ id }) => requestIds.has(id));
+    const behind = retrieved.length === 0 || asked < 0 ? history.length : asked + 1;
+    const messages = [
+      ...opening,
+      ...history.slice(0, behind),
+      ...retrieved,
+      ...history.slice(behind),
+      ...hints,
+    ];
     return { messages, generation: options.generation, http: undefined };
   }
 
@@ -108,11 +115,13 @@ export class ModelCaller {
       const recorded = await control.steps.run(step, async () => {
         const { signal } = control;
         const deltas = model.stream({ ...request, ...prompt, formatter, agentName }, { signal });
-        for await (const delta of abortableItems(deltas, signal)) {
-          draft.add(delta);
-          const soFar = draft.snapshot();
-          await agent.self.print(soFar, false);
-          await agent.modelChunk(purpose, soFar, delta);
+        for await (const batch of abortableItems(deltaBatches(deltas), signal)) {
+          for (const delta of batch) {
+            signal.throwIfAborted();
+            draft.add(delta);
+            const waits = agent.showDraft(purpose, draft, delta, control);
+            if (waits) await waits;
+          }
         }
         return draft.finish();
       });
@@ -130,10 +139,10 @@ export class ModelCaller {
   }
 
   #tellPrompt({ purpose, tools = [], toolChoice }: ModelCall, prompt: ModelPrompt, reply: ReplyState): void {
-    const { agentId, runId, replyId, agentPath } = reply.control;
+    const { agentId, runId, agentPath } = reply.control.place;
     const { messages, generation } = prompt;
     const { modelName } = reply.options.model;
-    const place = { agentId, runId, replyId, agentPath };
+    const place = { agentId, runId, replyId: reply.id, agentPath };
     const observed = { ...place, purpose, modelName, messages, tools, toolChoice, generation };
     tellObservers((observer) => observer.onPrompt(observed));
   }

@@ -1,8 +1,9 @@
 import { AgentBase } from '../agent/agent-base.ts';
 import { A_MSG, type AgentHooks, type MaybeAsync } from '../agent/agent-hooks.ts';
-import { currentToolCallId } from '../agent/turn/current-turn.ts';
-import { LoopControl } from '../agent/loop-control.ts';
+import { controlOf, currentToolCallId } from '../agent/turn/current-turn.ts';
+import { LoopControl } from '../agent/turn/loop-control.ts';
 import { signalOfTurn } from '../agent/turn/controlled-turn.ts';
+import type { ModelCallPurpose, ModelPrompt } from '../agent/turn/hook-results.ts';
 import type { Turn } from '../agent/turn/turn.ts';
 import type { HookOptions } from '../hooks/hook-table.ts';
 import type { hookOptionTypes, hookTypes } from '../hooks/hooked-module.ts';
@@ -17,20 +18,10 @@ import {
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { ModelDelta } from '../message/model-delta.ts';
 import { Msg, type MsgInput } from '../message/msg.ts';
-import type { GenerationOptions, ToolChoice } from '../model/chat-model-base.ts';
-import type { HttpCallOptions } from '../model/http/http-call-options.ts';
+import type { ToolChoice } from '../model/chat-model-base.ts';
 import { isSuspended, type SuspendedToolCall } from '../toolkit/call/tool-call-outcome.ts';
 import type { Tool } from '../toolkit/tool/tool.ts';
 import { describe, isJsonObject } from '../util/json.ts';
-
-/** The prompt of a model call, as hooks see and change it. */
-export interface ModelPrompt {
-  /** System prompt, history and hints: everything that the model reads. */
-  readonly messages: readonly Msg[];
-  readonly generation: GenerationOptions | undefined;
-  /** Settings of the HTTP request, such as the key of one customer; missing settings come from the model. */
-  readonly http: HttpCallOptions | undefined;
-}
 
 interface ReasoningArgs extends ModelPrompt {
   readonly toolChoice: ToolChoice;
@@ -100,13 +91,6 @@ const A_TOOL_RESULT: ResultKind = {
   includes: (value) => isJsonObject(value) && value['type'] === 'tool_result',
 };
 
-/** Key of the control that a hook after reasoning gave; those after acting have the id of their tool call. */
-const REASONING = '';
-
-/** Prompts of model calls whose hooks have run, and controls that hooks gave, by turn. */
-const prompts = new WeakMap<object, ModelPrompt>();
-const controls = new WeakMap<object, Map<string, readonly LoopControl[]>>();
-
 /**
  * Base of agents that alternate model calls (`reasoning`) and tool calls (`acting`), and sum up at a limit (`summarizing`).
  * Subclasses define the three methods; hooks around them run without any code in the subclass.
@@ -122,7 +106,7 @@ export abstract class ReActAgentBase extends AgentBase {
       context: contextOf((agent, turn) => (agent as ReActAgentBase).makePrompt('reasoning', turn)),
       checkChanges: checkPrompt,
       result: A_MSG,
-      controls: controlsOf(() => REASONING),
+      controls: controlsOf(() => undefined),
       signalOf: signalOfTurn,
     },
     {
@@ -167,13 +151,13 @@ export abstract class ReActAgentBase extends AgentBase {
   protected abstract summarizing(turn: Turn): Promise<Msg>;
 
   /** Makes the prompt of a model call for its hooks. Without such hooks it is not called. */
-  protected async makePrompt(_purpose: 'reasoning' | 'summary', _turn: Turn): Promise<ModelPrompt> {
+  protected async makePrompt(_purpose: ModelCallPurpose, _turn: Turn): Promise<ModelPrompt> {
     return { messages: [], generation: undefined, http: undefined };
   }
 
   /** The prompt as the hooks left it, in `reasoning` and `summarizing`; undefined if there are no hooks. */
   protected hookedPrompt(turn: Turn): ModelPrompt | undefined {
-    return prompts.get(turn);
+    return controlOf(turn).hookResults.prompt;
   }
 
   /** Has the hooks before a model call change a prompt that was made anew, because the one before was too long. */
@@ -194,11 +178,8 @@ export abstract class ReActAgentBase extends AgentBase {
   }
 
   /** The control that hooks after reasoning, or after a tool call, returned. Returned once. */
-  protected takeControl(turn: Turn, toolCallId: string = REASONING): LoopControl | undefined {
-    const ofTurn = controls.get(turn);
-    const given = ofTurn?.get(toolCallId);
-    ofTurn?.delete(toolCallId);
-    return given && LoopControl.merged(given);
+  protected takeControl(turn: Turn, toolCallId?: string): LoopControl | undefined {
+    return controlOf(turn).hookResults.takeControl(toolCallId);
   }
 
   /** Tools that hooks bring, each once. */
@@ -236,9 +217,12 @@ export abstract class ReActAgentBase extends AgentBase {
 function contextOf(makePrompt: (agent: object, turn: Turn) => Promise<ModelPrompt>): HookContext {
   return {
     get: async ({ turn }, agent) => ({ ...(await makePrompt(agent, turn as Turn)) }),
-    set: ({ turn, messages, generation, http }) =>
-      void prompts.set(turn as Turn, { messages, generation, http } as ModelPrompt),
-    clear: ({ turn }) => void prompts.delete(turn as Turn),
+    set: ({ turn, messages, generation, http }) => {
+      controlOf(turn as Turn).hookResults.prompt = { messages, generation, http } as ModelPrompt;
+    },
+    clear: ({ turn }) => {
+      controlOf(turn as Turn).hookResults.prompt = undefined;
+    },
   };
 }
 
@@ -254,16 +238,15 @@ function checkPrompt(changes: Readonly<Record<string, unknown>>): Readonly<Recor
     : changes;
 }
 
-function controlsOf(keyOf: (args: Readonly<Record<string, unknown>>) => string): HookControls {
+/** @param toolCallIdOf undefined for hooks after reasoning */
+function controlsOf(
+  toolCallIdOf: (args: Readonly<Record<string, unknown>>) => string | undefined,
+): HookControls {
   return {
     name: 'stopAgent() or gotoReasoning()',
     includes: (value) => LoopControl.isInstance(value),
-    take: (value, args) => {
-      const turn = args['turn'] as Turn;
-      const key = keyOf(args);
-      const ofTurn = controls.get(turn) ?? new Map<string, readonly LoopControl[]>();
-      controls.set(turn, ofTurn.set(key, [...(ofTurn.get(key) ?? []), value as LoopControl]));
-    },
+    take: (value, args) =>
+      controlOf(args['turn'] as Turn).hookResults.addControl(value as LoopControl, toolCallIdOf(args)),
   };
 }
 

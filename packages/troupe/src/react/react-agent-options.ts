@@ -53,8 +53,15 @@ export interface ReActAgentOptions extends AgentOptions {
   readonly longTermMemory?: LongTermMemoryBase | undefined;
   /** @default 'both' */
   readonly longTermMemoryMode?: LongTermMemoryMode | undefined;
-  /** Knowledge bases searched for every input; matches are added to memory. @default none */
+  /** Knowledge bases; what is found has its sources in `metadata.citations` of the answer. @default none */
   readonly knowledge?: KnowledgeBase | readonly KnowledgeBase[] | undefined;
+  /** User of the knowledge bases: the agent before each reply, or the model by the tool `retrieve_knowledge`. @default 'generic', the agent */
+  readonly knowledgeMode?: 'generic' | 'agentic' | undefined;
+  /**
+   * Whether what the long-term memory and the knowledge bases gave stays in memory. Otherwise it is in the prompts of one reply, and later
+   * replies look it up again. @default false
+   */
+  readonly keepRetrieved?: boolean | undefined;
   /** Whether a model call first rewrites the input as a search query that needs no history. @default true */
   readonly enableRewriteQuery?: boolean | undefined;
   /** Whether hints to the model are printed. @default false */

@@ -532,24 +532,48 @@ describe('long-term memory and knowledge', () => {
     }
   }
 
-  test('is looked up for the input, remembered, and learned from the answer', async () => {
-    const longTermMemory = new Notes();
-    const { agent, memory } = setUp(['Tea?'], {
-      longTermMemory,
-      longTermMemoryMode: 'static_control',
-      knowledge: new Books(),
-      enableRewriteQuery: false,
-    });
-    await agent.call('Drinks?');
-    expect((await memory()).map((msg) => [msg.role, msg.text])).toEqual([
-      ['user', 'Drinks?'],
-      ['user', '<long_term_memory>Ann likes tea.</long_term_memory>'],
-      ['user', '<retrieved_knowledge>\nDrinks? 0.9\nDrinks? 0.2\n</retrieved_knowledge>'],
-      ['assistant', 'Tea?'],
-    ]);
-    expect(longTermMemory.recorded).toHaveLength(1);
-    expect(longTermMemory.recorded[0]).toHaveLength(4);
-  });
+  test.each([false, true])(
+    'is looked up for the input and learned from the answer; kept in memory: %s',
+    async (keepRetrieved) => {
+      const longTermMemory = new Notes();
+      const { agent, memory, model } = setUp(['Tea?', 'Yes.'], {
+        longTermMemory,
+        longTermMemoryMode: 'static_control',
+        knowledge: new Books(),
+        enableRewriteQuery: false,
+        keepRetrieved,
+      });
+      const answer = await agent.call('Drinks?');
+      const texts = (msgs: readonly Msg[] = []): string[][] => msgs.map((msg) => [msg.role, msg.text]);
+      const retrieved = [
+        ['user', '<long_term_memory>Ann likes tea.</long_term_memory>'],
+        [
+          'user',
+          '<retrieved_knowledge>\n<document number="1" score="0.900">\nDrinks? 0.9\n</document>\n<document number="2" score="0.200">\nDrinks? 0.2\n</document>\n</retrieved_knowledge>',
+        ],
+      ];
+      const [asked, told] = [
+        ['user', 'Drinks?'],
+        ['assistant', 'Tea?'],
+      ];
+      expect(texts(await memory())).toEqual([asked, ...(keepRetrieved ? retrieved : []), told]);
+      expect(texts(model.requests[0]?.messages)).toEqual([asked, ...retrieved]);
+      expect(answer.metadata).toEqual({
+        citations: [
+          { number: 1, score: 0.9 },
+          { number: 2, score: 0.2 },
+        ],
+      });
+      expect(longTermMemory.recorded).toEqual([['Drinks?', 'Tea?']]);
+      await agent.call('Hi.');
+      const old = texts(model.requests[1]?.messages).filter(([, text]) => text?.includes('Drinks? 0.9'));
+      expect(old).toHaveLength(keepRetrieved ? 1 : 0);
+      expect(longTermMemory.recorded).toEqual([
+        ['Drinks?', 'Tea?'],
+        ['Hi.', 'Yes.'],
+      ]);
+    },
+  );
 
   test.each<[string, ScriptedTurn, string]>([
     [
@@ -565,12 +589,12 @@ describe('long-term memory and knowledge', () => {
   ])('is searched by a question %s', async (_, rewriting, found) => {
     const asksForQuery: ScriptedTurn['when'] = ({ tools = [] }) =>
       tools.some(({ name }) => name === 'generate_response');
-    const { agent, memory } = setUp([{ when: asksForQuery, ...rewriting }, '154 m.'], {
+    const { agent, memory, model } = setUp([{ when: asksForQuery, ...rewriting }, '154 m.'], {
       knowledge: new Books(),
     });
     expect((await agent.call('How high is it?')).text).toBe('154 m.');
-    expect((await memory())[1]?.text).toContain(found);
-    expect(await memory()).toHaveLength(3);
+    expect(model.requests.at(-1)?.messages.at(-1)?.text).toContain(found);
+    expect(await memory()).toHaveLength(2);
   });
 
   test('is done without if it can not be looked up', async () => {
@@ -587,8 +611,8 @@ describe('long-term memory and knowledge', () => {
     const longTermMemory = new Notes();
     const script = [
       calls(
-        { name: 'retrieve_from_memory', input: { query: 'Ann' } },
-        { name: 'record_to_memory', input: { content: 'Ann was here.' } },
+        { name: 'retrieve_from_memory', input: { keywords: ['Ann'] } },
+        { name: 'record_to_memory', input: { thinking: 'She may come back.', content: ['Ann was here.'] } },
       ),
       'Ok.',
     ];

@@ -1,6 +1,5 @@
 import type { CallOptions } from '../agent/agent-base.ts';
-import { controlOf } from '../agent/turn/controlled-turn.ts';
-import { currentControl } from '../agent/turn/current-turn.ts';
+import { controlOf, currentControl } from '../agent/turn/current-turn.ts';
 import type { Interrupt } from '../agent/interrupt.ts';
 import type { Turn } from '../agent/turn/turn.ts';
 import { UnfinishedToolCalls } from '../approval/unfinished-tool-calls.ts';
@@ -28,9 +27,10 @@ import type { Tool } from '../toolkit/tool/tool.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
 import { untilStopped, waitBriefly } from '../util/async/grace.ts';
 import { CUT_MSG_HINT, EMPTY_MSG_HINT, REASON_AGAIN_HINT, STRUCTURED_OUTPUT_HINT } from './hints.ts';
-import { ModelCaller, type ModelCallPurpose } from './model-caller.ts';
+import { ModelCaller } from './model-caller.ts';
 import { isCutOff, isEmpty, withoutToolCalls, hasProviderTools } from './model-message.ts';
-import { ReActAgentBase, type ModelPrompt } from './react-agent-base.ts';
+import type { ModelCallPurpose, ModelPrompt } from '../agent/turn/hook-results.ts';
+import { ReActAgentBase } from './react-agent-base.ts';
 import {
   checkReActOptions,
   knowledgeBases,
@@ -48,7 +48,7 @@ import {
 } from './reply-end.ts';
 import { ReplyState, type ReplyAgent } from './reply-state.ts';
 import { STRUCTURED_OUTPUT_TOOL } from './structured-output-tool.ts';
-import { memoryTools, retrieveContext } from './retrieval.ts';
+import { toolsOfKnowledge, retrieveContext } from './retrieval.ts';
 import { runToolCalls, runToolCallStep, withholdUnhooked } from './tool-call-runner.ts';
 import { watchPlan } from './watch-plan.ts';
 
@@ -125,12 +125,14 @@ export class ReActAgent extends ReActAgentBase {
     this.background = options.background;
     this.sysPrompt = options.sysPrompt ?? '';
     const compressor = compressorFor(this.memory, options.compression);
-    const tools = this.toolkit.withTools(
+    const ownTools = [
       ...(options.enableMetaTool ? [this.toolkit.metaTool] : []),
-      ...memoryTools(options),
+      ...toolsOfKnowledge(options),
       ...(compressor?.contextTools ?? []),
       ...(options.background?.tools ?? []),
-    );
+    ];
+    const hasOwnTools = ownTools.length > 0 || this.planNotebook !== undefined;
+    const tools = hasOwnTools ? this.toolkit.withTools(...ownTools) : this.toolkit;
     this.#memory = new OrderedMemory(this.memory);
     this.#unfinishedToolCalls = new UnfinishedToolCalls(this.#memory, {
       onPending: options.onPending,
@@ -148,8 +150,14 @@ export class ReActAgent extends ReActAgentBase {
       prompt: async (purpose, turn) => this.hookedPrompt(turn) ?? this.makePrompt(purpose, turn),
       hookAgain: (purpose, prompt, turn) =>
         this.hookAgain(purpose === 'summary' ? 'preSummary' : 'preReasoning', { turn, ...prompt }),
-      modelChunk: (purpose, msg, delta) =>
-        purpose === 'summary' ? this.notifySummaryChunk(msg, delta) : this.notifyReasoningChunk(msg, delta),
+      showDraft: (purpose, draft, delta, control) => {
+        const type = purpose === 'summary' ? 'summaryChunk' : 'reasoningChunk';
+        if (this.hooksOf(type).length === 0) return this.printDraft(draft, control);
+        const msg = draft.snapshot();
+        return this.print(msg, false).then(() =>
+          purpose === 'summary' ? this.notifySummaryChunk(msg, delta) : this.notifyReasoningChunk(msg, delta),
+        );
+      },
       actingChunk: (call, result, previous) => this.notifyActingChunk(call, result, previous),
     };
     this.registerState('name', NAME_STATE);
@@ -195,7 +203,7 @@ export class ReActAgent extends ReActAgentBase {
     await reply.takeInput(start);
     if (start.answer !== undefined) return repeatAnswer(start.answer, reply);
     try {
-      await reply.remember(await retrieveContext(start.input, reply));
+      await retrieveContext(start.input, reply);
       return await this.#loop(start.resumed, reply);
     } catch (error) {
       if (reply.control.state.interrupt === undefined) await reply.remember(reply.control.inbox.unread); // otherwise handleInterrupt does
@@ -256,7 +264,7 @@ export class ReActAgent extends ReActAgentBase {
       grantedTools: reply.grantedTools,
       requestIds: reply.requestIds,
       addedIds: reply.addedIds,
-      owner: reply.control.toolCallPath,
+      owner: reply.control.place.toolCallPath,
       wantsStructuredOutput: reply.structuredOutput !== undefined,
     });
   }
@@ -305,7 +313,7 @@ export class ReActAgent extends ReActAgentBase {
   override async handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
     const answer = this.interruptReply();
     const control = currentControl();
-    const isStored = this.#reply?.isInputStored && this.#reply.id === control?.replyId;
+    const isStored = this.#reply?.isInputStored && this.#reply.id === control?.reply.id;
     const input = isStored ? [] : msgs.filter((msg) => !msg.hasContentBlocks('tool_result')); // results belong to tool calls
     const written = this.#memory.add([...input, ...interrupt.unread, ...interrupt.msgs, answer], (write) =>
       control === undefined ? write() : control.steps.write({ name: 'memory' }, write),
@@ -401,9 +409,9 @@ export class ReActAgent extends ReActAgentBase {
 
   /** The reply of a turn; a new one where a subclass or a test calls a step outside of `reply`. */
   #replyOf(turn: Turn): ReplyState {
-    const { replyScope } = controlOf(turn);
-    const isOwn = replyScope instanceof ReplyState && replyScope.agent === this.#agent;
-    return isOwn ? replyScope : this.#beginReply(turn);
+    const { scope } = controlOf(turn).reply;
+    const isOwn = scope instanceof ReplyState && scope.agent === this.#agent;
+    return isOwn ? scope : this.#beginReply(turn);
   }
 
   /** Whether the model, with these generation options, can be made to call a tool. */

@@ -1,4 +1,4 @@
-import type { LoopControl } from '../agent/loop-control.ts';
+import type { LoopControl } from '../agent/turn/loop-control.ts';
 import type { OpenExchange } from '../approval/open-exchange.ts';
 import { suspensionMsg } from '../approval/suspension-msg.ts';
 import type { ContentBlock, ToolResultBlock } from '../message/blocks.ts';
@@ -6,7 +6,7 @@ import type { EndReason } from '../message/end-reason.ts';
 import { Msg } from '../message/msg.ts';
 import { isJsonObject } from '../util/json.ts';
 import type { ReplyState } from './reply-state.ts';
-import { recordExperience } from './retrieval.ts';
+import { citationsIn, recordExperience } from './retrieval.ts';
 import type { StructuredOutputTool } from './structured-output-tool.ts';
 
 const NO_ANSWER = 'The model gave no answer, though it was asked again.';
@@ -138,6 +138,10 @@ function suspended(msg: Msg, open: OpenExchange, { control }: ReplyState): Msg {
   return msg;
 }
 
-function ended(msg: Msg, endReason: EndReason, { control }: ReplyState): Msg {
-  return msg.with({ endReason, usage: control.costs.usage });
+function ended(msg: Msg, endReason: EndReason, reply: ReplyState): Msg {
+  const { usage } = reply.control.costs;
+  // The metadata of structured output are exactly the validated object, and a question rests on nothing.
+  const citations = endReason === 'structured' || endReason === 'tool_suspended' ? [] : citationsIn(reply);
+  if (citations.length === 0) return msg.with({ endReason, usage });
+  return msg.with({ endReason, usage, metadata: { ...msg.metadata, citations: [...citations] } });
 }

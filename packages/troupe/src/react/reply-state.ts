@@ -1,5 +1,6 @@
-import { controlOf } from '../agent/turn/controlled-turn.ts';
-import type { ReplyScope, TurnControl } from '../agent/turn/turn-control.ts';
+import { controlOf } from '../agent/turn/current-turn.ts';
+import type { ReplyScope } from '../agent/turn/current-reply.ts';
+import type { TurnControl } from '../agent/turn/turn-control.ts';
 import type { Turn } from '../agent/turn/turn.ts';
 import { resultsIn, type UnfinishedToolCalls } from '../approval/unfinished-tool-calls.ts';
 import { OpenExchange } from '../approval/open-exchange.ts';
@@ -7,19 +8,24 @@ import type { OrderedMemory } from '../memory/ordered-memory.ts';
 import { withoutResults, type CallStart } from '../approval/call-start.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { ModelDelta } from '../message/model-delta.ts';
+import type { MsgDraft } from '../message/msg-draft.ts';
 import type { Msg } from '../message/msg.ts';
+import type { KnowledgeCitation } from '../rag/citation-text.ts';
+import type { KnowledgeBase } from '../rag/knowledge-base.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
-import type { ModelCallPurpose } from './model-caller.ts';
 import { assertValidReplacement } from './model-message.ts';
-import type { ModelPrompt } from './react-agent-base.ts';
+import type { ModelCallPurpose, ModelPrompt } from '../agent/turn/hook-results.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
-import type { ReActAgent } from './react-agent.ts';
+import type { ReActAgentBase } from './react-agent-base.ts';
 import { RepeatedFailures } from './repeated-failures.ts';
 import { StructuredOutputTool } from './structured-output-tool.ts';
 
 /** The agent as the parts of a reply use it: with what `ReActAgent` keeps private or protected. */
 export interface ReplyAgent {
-  readonly self: Pick<ReActAgent, 'name' | 'sysPrompt' | 'knowledge' | 'print' | 'hooksOf'>;
+  readonly self: Pick<ReActAgentBase, 'name' | 'print' | 'hooksOf'> & {
+    readonly sysPrompt: string | (() => string | Promise<string>);
+    readonly knowledge: readonly KnowledgeBase[];
+  };
   readonly options: ReActAgentOptions;
   /** The toolkit, with the tools of memory, plan, compression, background tasks and hooks. */
   readonly tools: () => Toolkit;
@@ -29,8 +35,16 @@ export interface ReplyAgent {
   readonly prompt: (purpose: ModelCallPurpose, turn: Turn) => Promise<ModelPrompt>;
   /** Has the hooks before a model call change a prompt that was made anew. */
   readonly hookAgain: (purpose: ModelCallPurpose, prompt: ModelPrompt, turn: Turn) => Promise<ModelPrompt>;
-  /** Runs the `reasoningChunk` or `summaryChunk` hooks. */
-  readonly modelChunk: (purpose: ModelCallPurpose, msg: Msg, delta: ModelDelta) => Promise<void>;
+  /**
+   * Prints a model message that grows, then runs the `reasoningChunk` or `summaryChunk` hooks. Returns a promise only where somebody is
+   * slow, or a hook is registered.
+   */
+  readonly showDraft: (
+    purpose: ModelCallPurpose,
+    draft: MsgDraft,
+    delta: ModelDelta,
+    control: TurnControl,
+  ) => void | Promise<void>;
   /** Runs the `actingChunk` hooks. */
   readonly actingChunk: (
     call: ToolUseBlock,
@@ -58,6 +72,11 @@ export class ReplyState implements ReplyScope {
   /** Messages of the reply in memory. */
   readonly added: Msg[] = [];
   readonly addedIds = new Set<string>();
+  /** Messages from long-term memory and knowledge, behind the input in each prompt of the reply, and not in memory. */
+  retrieved: readonly Msg[] = [];
+  readonly retrievedIds = new Set<string>();
+  /** Sources of what was retrieved before the reply. */
+  citations: readonly KnowledgeCitation[] = [];
   /** Texts of hints for the next prompt. */
   readonly nextHints: string[] = [];
   /** Hints in the current prompt. */
@@ -78,15 +97,15 @@ export class ReplyState implements ReplyScope {
   /** @throws SchemaError if the schema for structured output has no JSON Schema. */
   constructor(agent: ReplyAgent, turn: Turn) {
     this.control = controlOf(turn);
-    const { structuredModel, replyId } = this.control;
+    const { structuredModel, id } = this.control.reply;
     const tools = agent.tools();
-    this.id = replyId;
+    this.id = id;
     this.agent = agent;
     this.options = agent.options;
     this.memory = agent.memory;
     this.structuredOutput = structuredModel && new StructuredOutputTool(structuredModel);
     this.toolkit = this.structuredOutput ? tools.withTools(this.structuredOutput.tool) : tools;
-    this.control.replyScope = this;
+    this.control.reply.scope = this;
   }
 
   /** Whether a tool call of this reply has no result yet. */
@@ -120,7 +139,7 @@ export class ReplyState implements ReplyScope {
 
   /** Makes an exchange the open one, before its tool calls run. */
   beginExchange(open: OpenExchange): void {
-    this.control.assertNotOver(); // another agent call may have the exchange by now
+    this.control.stop.assertNotOver(); // another agent call may have the exchange by now
     this.agent.unfinishedToolCalls.current = open;
     this.open = open;
     open.spending = this.control.costs.spending;
@@ -129,7 +148,7 @@ export class ReplyState implements ReplyScope {
 
   /** Stores an exchange: the model message and one result for each tool call. Sends events for the results that were not told yet. */
   async closeExchange(open: OpenExchange): Promise<void> {
-    this.control.assertNotOver(); // the exchange stays open: the next agent call closes it
+    this.control.stop.assertNotOver(); // the exchange stays open: the next agent call closes it
     const msgs = open.exchange.toMsgs();
     const written = this.remember([...msgs, ...open.postponed]); // first, because a turn that is over writes nothing
     await Promise.all([written, this.tell(open, resultsIn(msgs))]);

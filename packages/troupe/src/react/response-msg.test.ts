@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
-import { gotoReasoning } from '../agent/loop-control.ts';
+import { gotoReasoning } from '../agent/turn/loop-control.ts';
 import { findHistoryFaults } from '../message/history.ts';
 import { Msg } from '../message/msg.ts';
 import type { PendingDecision } from '../message/pending-call.ts';

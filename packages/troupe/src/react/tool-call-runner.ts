@@ -83,7 +83,7 @@ async function suspend(
   const id = await control.steps.run({ kind: 'id', name: 'pending call', key: call.id }, async () =>
     newId('pending_'),
   );
-  const waiting = { id, agentPath: control.agentPath, call: { ...suspension.call, id: call.id } };
+  const waiting = { id, agentPath: control.place.agentPath, call: { ...suspension.call, id: call.id } };
   if (!isQuestion) return open.setPending({ ...suspension, ...waiting });
   const { question, state, source } = suspension;
   const from = source !== undefined && { source };
@@ -99,12 +99,14 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
   let running: Promise<ToolCallOutcome> | undefined;
   let hookFailure: { readonly error: unknown } | undefined;
   let previous: ToolResultBlock | undefined;
+  const { agentPath } = control.place;
+  const caller = { agentPath, checkpoint: () => control.savePoints.checkpoint() };
   const callOptions: CallToolOptions = {
     signal: control.signal,
-    agentName: control.agentPath.at(-1),
+    agentName: agentPath.at(-1),
     context: options.toolContext,
     authorize: ({ call: judged, ...rest }) =>
-      authorize({ ...rest, call: { ...judged, id } }, options, open, control),
+      authorize({ ...rest, call: { ...judged, id } }, options, open, caller),
     resume: open?.statuses.resumeOf(id),
     onChunk: async (result) => {
       await control.emit({ type: 'tool_chunk', result });
@@ -115,7 +117,8 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
     },
   };
   try {
-    const outcome = await control.steps.run({ kind: 'tool', name: call.name, key: id }, () => {
+    const hasSideEffect = reply.toolkit.get(call.name)?.sideEffect;
+    const outcome = await control.steps.run({ kind: 'tool', name: call.name, key: id, hasSideEffect }, () => {
       running = reply.toolkit.runToolCall(call, callOptions);
       return running;
     });

@@ -1,7 +1,6 @@
-import { compareInfos } from './format/list-order.ts';
 import { positionsFrom } from './format/positions.ts';
 import { SessionConflictError, SessionCorruptError } from './format/session-error.ts';
-import { keyText, type CheckedKey } from './format/session-key.ts';
+import { compareInfos, keyText, type CheckedKey } from './format/session-key.ts';
 import { Session, type SessionOptions } from './session.ts';
 import type {
   Commit,

@@ -72,6 +72,18 @@ export interface LoadOptions extends LoadStateOptions {
  * from or saved to. It fails with a SessionConflictError if there is a newer revision, or if the components
  * belong to another session by now. Saved components that are not passed stay unchanged. The save before the
  * last can be restored.
+ *
+ * @example
+ * ```ts
+ * import { InMemorySession, ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const session = new InMemorySession(); // a Session over a store; others are in troupe/json, troupe/sqlite, …
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), console: false });
+ * await agent.call('I live in Lisbon.');
+ * await session.save('user-1', { agent });
+ * await session.load('user-1', { agent: new ReActAgent({ name: 'Friday', model: new OfflineModel(), console: false }) });
+ * ```
  */
 export class Session implements AsyncDisposable {
   readonly #store: SessionStore;

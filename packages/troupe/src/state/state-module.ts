@@ -81,6 +81,24 @@ interface Assignment {
   readonly value: unknown;
 }
 
+/** Converters of whole lists by the converters of their items, which the modules of a class share. */
+const listConverters = new WeakMap<AnyItemConverter, AnyConverter>();
+
+function listConverterOf(items: AnyItemConverter): AnyConverter {
+  let converter = listConverters.get(items);
+  if (converter === undefined) {
+    converter = {
+      toJson: (list) => (list as readonly object[]).map((item) => items.toJson(item)),
+      fromJson: (json, source) => {
+        if (!Array.isArray(json)) throw new TypeError('it is not a list');
+        return (json as readonly JsonValue[]).map((item) => items.fromJson(item, source));
+      },
+    };
+    listConverters.set(items, converter);
+  }
+  return converter;
+}
+
 /**
  * Base class of objects with a state that is saved and loaded as one tree.
  *
@@ -129,9 +147,9 @@ export abstract class StateModule {
    */
   static readonly isShared: boolean = false;
 
-  readonly #registered = new Map<string, AnyConverter | undefined>();
+  #registered: Map<string, AnyConverter | undefined> | undefined; // made by the first property, as many modules have none
   /** Registered lists, with the converters of their items. */
-  readonly #lists = new Map<string, AnyItemConverter>();
+  #lists: Map<string, AnyItemConverter> | undefined;
 
   /**
    * Makes a property part of the state.
@@ -153,7 +171,7 @@ export abstract class StateModule {
         throw new TypeError(`${(error as Error).message}. ${advice}`, { cause: error });
       }
     }
-    this.#registered.set(name, converter);
+    (this.#registered ??= new Map()).set(name, converter);
   }
 
   /**
@@ -161,15 +179,9 @@ export abstract class StateModule {
    * contains the list as an array; `stateParts` separates it.
    */
   registerStateList<Item extends object>(name: string, converter: StateConverter<Item>): void;
-  registerStateList(name: string, { toJson, fromJson }: AnyItemConverter): void {
-    this.registerState(name, {
-      toJson: (items: readonly object[]) => items.map(toJson),
-      fromJson: (json, source) => {
-        if (!Array.isArray(json)) throw new TypeError('it is not a list');
-        return (json as readonly JsonValue[]).map((item) => fromJson(item, source));
-      },
-    });
-    this.#lists.set(name, { toJson, fromJson });
+  registerStateList(name: string, converter: AnyItemConverter): void {
+    this.registerState(name, listConverterOf(converter));
+    (this.#lists ??= new Map()).set(name, converter);
   }
 
   /** State of this module and its nested modules as plain JSON: modules first, then registered properties. */
@@ -245,9 +257,9 @@ export abstract class StateModule {
       if (inner !== undefined) inner.modules.push(inner.path);
       setOwn(state, name, module.#save(`${path}.${name}`, [...parents, this], shared, inner));
     }
-    for (const [name, converter] of this.#registered) {
+    for (const [name, converter] of this.#registered ?? []) {
       const value: unknown = Reflect.get(this, name);
-      const item = this.#lists.get(name);
+      const item = this.#lists?.get(name);
       if (separate !== undefined && converter?.grants?.(value)) separate.found.hasGrants = true;
       if (separate !== undefined && item !== undefined) {
         separate.lists.push({
@@ -286,7 +298,7 @@ export abstract class StateModule {
       if (isShared) shared.add(module);
       module.#plan(value, how, `${path}.${name}`, plan, [...parents, this], shared);
     }
-    for (const [name, converter] of this.#registered) {
+    for (const [name, converter] of this.#registered ?? []) {
       const value = this.#read(state, name, strict, path);
       if (value === undefined) continue;
       const at = `${path}.${name}`;
@@ -349,7 +361,7 @@ export abstract class StateModule {
       if (name !== property && Reflect.get(this, name) instanceof StateModule)
         throw new StateError(name, `is also the saved name of '${property}'. Rename the property.`);
       if (FORBIDDEN_NAMES.has(name)) throw new StateError(name, 'is not allowed as the name of a state.');
-      if (this.#registered.has(name)) {
+      if (this.#registered?.has(name)) {
         throw new StateError(
           name,
           'was registered as a plain property and is now a module. Register only one of them.',

@@ -7,7 +7,7 @@ import { tool, type Tool, type ToolContext, type ToolSettings } from '../toolkit
 import type { JsonObject } from '../util/json.ts';
 import type { AgentBase } from '../agent/agent-base.ts';
 import { ReActAgent } from '../react/react-agent.ts';
-import { currentControl } from '../agent/turn/current-turn.ts';
+import { isUnfinishedAround } from '../agent/turn/current-turn.ts';
 import { endNote, withNote } from './end-note.ts';
 import { stepsInBackground } from './limits/counted-steps.ts';
 
@@ -92,8 +92,7 @@ async function ask(agent: AgentBase, query: string, context: ToolContext): Promi
   } catch (error) {
     const { unfinishedCallOwner: owner, pendingCalls: pending } = agent;
     if (!TroupeError.isInstance(error) || error.code !== 'pending_calls' || owner.length === 0) throw error;
-    if (currentControl()?.hasUnfinishedToolCall(owner))
-      throw new ToolSuspension(undefined, { pending, state: null }); // pending in another tool call, which comes first
+    if (isUnfinishedAround(owner)) throw new ToolSuspension(undefined, { pending, state: null }); // pending in another tool call, which comes first
     await agent.closePending(); // their tool call has ended
     return agent.call(query, options);
   }

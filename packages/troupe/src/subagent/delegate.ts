@@ -9,7 +9,8 @@ import type { CallOptions } from '../agent/agent-base.ts';
 import { currentControl, currentControlOf } from '../agent/turn/current-turn.ts';
 import { runDelegated } from './limits/delegation-scope.ts';
 import { countedSteps } from './limits/counted-steps.ts';
-import { compressContext, toDelegationContext, type DelegationContext } from './grants/delegation-context.ts';
+import type { DelegationContext } from './grants/context-text.ts';
+import { compressContext, toDelegationContext } from './grants/delegation-context.ts';
 import { endNote, withNote } from './end-note.ts';
 import { ownContext } from './grants/granted-resources.ts';
 import {

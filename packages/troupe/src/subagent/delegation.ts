@@ -13,7 +13,8 @@ import type { SchemaProblem } from '../util/schema.ts';
 import { subAgentHere } from './limits/delegation-scope.ts';
 import { setBinding } from './grants/sub-agent-binding.ts';
 import { checkedInput, type CheckedInput } from './checked-input.ts';
-import { toDelegationContext, type DelegationContext } from './grants/delegation-context.ts';
+import type { DelegationContext } from './grants/context-text.ts';
+import { toDelegationContext } from './grants/delegation-context.ts';
 import { SavedTasks, newTask, toEarlierTask, type FinishedTask, type EarlierTask } from './saved-tasks.ts';
 import { assertSpecFitsHost, assertNameIsFree, warnOfLikelyMistakes } from './grants/grant-checks.ts';
 import {

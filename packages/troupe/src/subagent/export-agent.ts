@@ -126,8 +126,10 @@ function authorizeDirectly(
   { budget, permissionPolicy, supervisorName }: SubAgentPermissions,
 ): Promise<ToolVerdict> {
   budget.beginStep(false);
-  const turn = currentControl() ?? { agentPath: [supervisorName, name], checkpoint: async () => {} };
-  return authorize(request, { permissionPolicy }, undefined, turn);
+  const { place, savePoints } = currentControl() ?? {};
+  const { agentPath } = place ?? { agentPath: [supervisorName, name] };
+  const checkpoint = async (): Promise<void> => savePoints?.checkpoint();
+  return authorize(request, { permissionPolicy }, undefined, { agentPath, checkpoint });
 }
 
 /**

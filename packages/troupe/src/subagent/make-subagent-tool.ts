@@ -16,6 +16,17 @@ export interface SubAgentToolOptions extends SubAgentOptions {
  * sub-agent, which is then the host.
  * @throws SubAgentUnavailable if an instance can't be made, or its health check fails.
  * @throws TroupeError if the spec is wrong.
+ *
+ * @example
+ * ```ts
+ * import { makeSubagentTool, ReActAgent, TaskSubAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const host = new ReActAgent({ name: 'Friday', model: new OfflineModel(), console: false });
+ * const research = await makeSubagentTool(TaskSubAgent, { name: 'research', description: 'Finds things out.' }, { host });
+ * host.toolkit.registerToolFunction(research);
+ * console.log(research.name); // agent_research
+ * ```
  */
 export async function makeSubagentTool<Agent extends SubAgent>(
   cls: SubAgentClass<Agent>,

@@ -23,7 +23,7 @@ import { isJsonObject, parseJson, type JsonObject } from '../util/json.ts';
 import { validateWith } from '../util/schema.ts';
 import { agentTool } from './agent-tool.ts';
 import { ReActAgent } from '../react/react-agent.ts';
-import type { DelegationContext } from './grants/delegation-context.ts';
+import type { DelegationContext } from './grants/context-text.ts';
 import { makeSubagentTool } from './make-subagent-tool.ts';
 import { SubAgentBase } from './sub-agent-base.ts';
 import type { SubAgentInit } from './sub-agent.ts';

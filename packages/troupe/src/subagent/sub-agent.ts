@@ -7,7 +7,8 @@ import type { Emit } from '../event/agent-event.ts';
 import type { JsonObject } from '../util/json.ts';
 import type { AnySchema } from '../util/schema.ts';
 import type { AgentBase } from '../agent/agent-base.ts';
-import type { ContextBundle, DelegationContext } from './grants/delegation-context.ts';
+import type { DelegationContext } from './grants/context-text.ts';
+import type { ContextBundle } from './grants/delegation-context.ts';
 import type { PermissionBundle, SubAgentPermissions } from './grants/permission-bundle.ts';
 import type { SubAgentSpec } from './sub-agent-spec.ts';
 

@@ -5,7 +5,8 @@ import type { AnySchema } from '../util/schema.ts';
 import type { ReActAgentOptions } from '../react/react-agent-options.ts';
 import { ReActAgent } from '../react/react-agent.ts';
 import { delegateTo } from './delegate.ts';
-import { compressContext, contextMsg, type DelegationContext } from './grants/delegation-context.ts';
+import type { DelegationContext } from './grants/context-text.ts';
+import { compressContext, contextMsg } from './grants/delegation-context.ts';
 import { exportAgent } from './export-agent.ts';
 import { dataText } from './grants/data-text.ts';
 import type { SubAgentPermissions } from './grants/permission-bundle.ts';
@@ -32,6 +33,21 @@ const SCHEMA: JsonObject = {
 /**
  * Sub-agent with the ReAct loop. Usable directly; a subclass passes another system prompt or other
  * `ReActAgent` options. Long-term memory and knowledge in `permissions` are used only if a subclass passes them on.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent, registerSubAgent, TaskSubAgent, type SubAgentInit } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * class Translator extends TaskSubAgent {
+ *   constructor(init: SubAgentInit) {
+ *     super(init, { sysPrompt: 'Translate the task to French.' });
+ *   }
+ * }
+ * const host = new ReActAgent({ name: 'Friday', model: new OfflineModel(), console: false });
+ * await registerSubAgent(host, Translator, { name: 'translate', description: 'Translates to French.' });
+ * console.log(host.toolkit.has('agent_translate')); // true
+ * ```
  */
 export class TaskSubAgent extends ReActAgent implements SubAgent {
   static override readonly componentName: string = 'taskSubAgent';

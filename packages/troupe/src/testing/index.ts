@@ -24,9 +24,11 @@ export { fileSystemContract } from './file-system-contract.ts';
 export { memoryContract, type MemoryContractId, type MemoryContractOptions } from './memory-contract.ts';
 export { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from './scripted-model.ts';
 export { sessionContract, type OpenSession } from './session-contract.ts';
+export { ToneTtsModel, type ToneTtsOptions } from './tone-tts-model.ts';
 export { StepJournal } from './step-journal.ts';
 export {
   stepRunnerContract,
   type BeginAttempt,
   type StepRunnerContractOptions,
 } from './step-runner-contract.ts';
+export { vectorStoreContract } from './vector-store-contract.ts';

@@ -16,16 +16,19 @@ export interface ToolGroup {
   readonly notes: string | undefined;
 }
 
+const NO_GROUPS: readonly ToolGroup[] = Object.freeze([]);
+
 /**
  * Tool groups of a toolkit, and which of them are active. The group `basic` always exists and is always
  * active.
  */
 export class ToolGroupTable {
-  readonly #groups = new Map<string, ToolGroup>();
-  readonly #active = new Set<string>();
+  // Made by the first group, which most toolkits do not have.
+  #usedGroups: Map<string, ToolGroup> | undefined;
+  #usedActive: Set<string> | undefined;
 
   /** All groups except `basic`, in the order of creation. A new list whenever a group is added or removed. */
-  all: readonly ToolGroup[] = [];
+  all: readonly ToolGroup[] = NO_GROUPS;
 
   /** Active groups except `basic`, in the order of creation. */
   get active(): readonly ToolGroup[] {
@@ -98,6 +101,14 @@ export class ToolGroupTable {
           : `There is no tool group '${name}'. Create it with createToolGroup first.`;
       throw new TroupeError('invalid_config', problem);
     }
+  }
+
+  get #groups(): Map<string, ToolGroup> {
+    return (this.#usedGroups ??= new Map());
+  }
+
+  get #active(): Set<string> {
+    return (this.#usedActive ??= new Set());
   }
 
   #updateList(): void {

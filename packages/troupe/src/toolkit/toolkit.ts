@@ -54,7 +54,8 @@ interface SharedSettings {
   readonly offload: Offload | undefined;
   readonly concurrency: ConcurrencyLimit | undefined;
   middlewares: readonly ToolMiddleware[];
-  readonly metaTool: Tool;
+  /** Made when first asked for. */
+  metaTool?: Tool | undefined;
   /** Used for tool calls without an `authorize` of their own. */
   readonly authorize?: CallToolOptions['authorize'];
   abandonedCalls: number;
@@ -101,7 +102,6 @@ export class Toolkit extends StateModule {
       offload,
       concurrency,
       middlewares: [],
-      metaTool: metaToolOf(groups),
       abandonedCalls: 0,
     };
     this.registerState('activeGroups', {
@@ -203,7 +203,7 @@ export class Toolkit extends StateModule {
 
   /** `reset_equipped_tools`, the tool with which a model chooses its groups. Not registered by default. */
   get metaTool(): Tool {
-    return this.#shared.metaTool;
+    return (this.#shared.metaTool ??= metaToolOf(this.#tools.groups));
   }
 
   /**
@@ -245,8 +245,7 @@ export class Toolkit extends StateModule {
    */
   copyWith(...tools: readonly Tool[]): Toolkit {
     const toolkit = new Toolkit();
-    const { metaTool } = toolkit.#shared;
-    toolkit.#shared = { ...this.#shared, metaTool, abandonedCalls: 0 };
+    toolkit.#shared = { ...this.#shared, metaTool: undefined, abandonedCalls: 0 };
     toolkit.#tools.groups.copyFrom(this.#tools.groups);
     toolkit.#tools.addCopies(this.#tools);
     for (const tool of tools) toolkit.registerToolFunction(tool);
@@ -262,9 +261,8 @@ export class Toolkit extends StateModule {
    */
   subset(names: readonly string[], options: SubsetOptions = {}): Toolkit {
     const toolkit = new Toolkit();
-    const { metaTool } = toolkit.#shared;
     const { authorize = this.#shared.authorize, adapt } = options;
-    toolkit.#shared = { ...this.#shared, metaTool, authorize, abandonedCalls: 0 };
+    toolkit.#shared = { ...this.#shared, metaTool: undefined, authorize, abandonedCalls: 0 };
     for (const name of names) toolkit.#tools.share(this.#tools.get(name), adapt);
     return toolkit;
   }

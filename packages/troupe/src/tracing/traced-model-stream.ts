@@ -1,12 +1,17 @@
 import type { ModelDelta } from '../message/model-delta.ts';
 import { MsgDraft } from '../message/msg-draft.ts';
-import type { ChatModelBase, ModelCallOptions, ModelRequest } from '../model/chat-model-base.ts';
+import type { ModelCallOptions, ModelRequest } from '../model/model-request.ts';
 import { elapsedSince, monotonic } from '../util/clock.ts';
 import { isTracing, startSpan, type SafeSpan } from './instrumentation.ts';
-import type { SpanOutcome } from './traced-operation.ts';
+import type { SpanOutcome, TracedOperation } from './traced-operation.ts';
 import { tracedItems, type ItemWatcher } from './traced-items.ts';
 
-type ModelClass = abstract new (...args: never[]) => ChatModelBase;
+/** A chat model, as far as its span needs one. */
+type StreamingModel = Extract<TracedOperation, { readonly type: 'model' }>['model'] & {
+  stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelDelta>;
+};
+
+type ModelClass = abstract new (...args: never[]) => StreamingModel;
 
 const prototypes = new WeakMap<ModelClass, object>();
 
@@ -15,7 +20,7 @@ const prototypes = new WeakMap<ModelClass, object>();
  * instances of a class, stands between the instance and its class. `super.stream()` starts above this
  * prototype, so that a stream of a subclass is one span.
  */
-export function installTracedStream(model: ChatModelBase, cls: ModelClass): void {
+export function installTracedStream(model: StreamingModel, cls: ModelClass): void {
   let prototype = prototypes.get(cls);
   if (prototype === undefined) {
     prototype = tracedPrototype(cls.prototype);
@@ -24,9 +29,9 @@ export function installTracedStream(model: ChatModelBase, cls: ModelClass): void
   Object.setPrototypeOf(model, prototype);
 }
 
-function tracedPrototype(own: ChatModelBase): object {
+function tracedPrototype(own: StreamingModel): object {
   function stream(
-    this: ChatModelBase,
+    this: StreamingModel,
     request: ModelRequest,
     options?: ModelCallOptions,
   ): AsyncIterable<ModelDelta> {

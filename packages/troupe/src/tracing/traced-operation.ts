@@ -2,7 +2,7 @@ import type { FinishReason } from '../message/model-delta.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { Msg } from '../message/msg.ts';
 import type { Usage } from '../message/usage.ts';
-import type { GenerationOptions, ModelRequest } from '../model/chat-model-base.ts';
+import type { GenerationOptions, ModelRequest } from '../model/model-request.ts';
 
 /** Description of a model in a span. */
 export interface TracedModel {

@@ -17,6 +17,31 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
   });
 }
 
+/** Awaits one promise after another, and rejects as soon as the signal is aborted. One listener for all of them, as adding one is slow. */
+export class AbortableWaits {
+  readonly #signal: AbortSignal;
+  #reject: (reason: unknown) => void = () => {};
+  readonly #stop = (): void => this.#reject(this.#signal.reason);
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    signal.addEventListener('abort', this.#stop, { once: true });
+  }
+
+  /** Settles with the promise, or rejects with the signal's reason. Only one wait at a time. */
+  wait<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      if (this.#signal.aborted) this.#stop();
+      promise.then(resolve, reject);
+    });
+  }
+
+  end(): void {
+    this.#signal.removeEventListener('abort', this.#stop);
+  }
+}
+
 /**
  * Yields the items of a source until the signal is aborted, then rejects at once, even if the source hangs.
  * The source is always asked to stop; only a source that is not aborted is waited for.
@@ -27,17 +52,11 @@ export async function* abortableItems<T>(
 ): AsyncGenerator<T, void, void> {
   const items = source[Symbol.asyncIterator]();
   let finished = false;
-  let abort: (reason: unknown) => void = () => {};
-  const stop = (): void => abort(signal.reason);
-  signal.addEventListener('abort', stop, { once: true });
+  const waits = new AbortableWaits(signal);
   try {
     for (;;) {
       signal.throwIfAborted();
-      const next = items.next();
-      const item = await new Promise<IteratorResult<T>>((resolve, reject) => {
-        abort = reject;
-        next.then(resolve, reject);
-      });
+      const item = await waits.wait(items.next());
       if (item.done) {
         finished = true;
         return;
@@ -48,7 +67,7 @@ export async function* abortableItems<T>(
     finished = !signal.aborted; // a throwing source has already ended
     throw error;
   } finally {
-    signal.removeEventListener('abort', stop);
+    waits.end();
     if (!finished) {
       const closed = close(items);
       if (!signal.aborted) await abortable(closed, signal).catch(() => {});

@@ -13,7 +13,7 @@ interface Entry<Item, Work> {
  * that item.
  */
 export class PrefixMemo<Item extends object, Work> {
-  readonly #entries = new WeakMap<Item, Entry<Item, Work>>();
+  #entries: WeakMap<Item, Entry<Item, Work>> | undefined; // made by the first list
 
   /**
    * Processes a list: calls `step` for each item after the known prefix.
@@ -35,7 +35,8 @@ export class PrefixMemo<Item extends object, Work> {
       seen.push(item);
     }
     const last = items.at(-1);
-    if (last !== undefined && canContinue(work)) this.#entries.set(last, { items: seen, work });
+    if (last !== undefined && canContinue(work))
+      (this.#entries ??= new WeakMap()).set(last, { items: seen, work });
     return work;
   }
 
@@ -44,9 +45,9 @@ export class PrefixMemo<Item extends object, Work> {
     const end = Math.max(0, items.length - MAX_STEPS_BACK);
     for (let i = items.length - 1; i >= end; i--) {
       const last = items[i];
-      const entry = last && this.#entries.get(last);
+      const entry = last && this.#entries?.get(last);
       if (last === undefined || entry === undefined || !isBeginning(entry.items, items)) continue;
-      this.#entries.delete(last);
+      this.#entries?.delete(last);
       return entry;
     }
     return undefined;

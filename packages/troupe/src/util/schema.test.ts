@@ -26,6 +26,14 @@ async function problemsOf(schema: JsonSchema, value: unknown): Promise<readonly 
 }
 
 describe('toJsonSchema', () => {
+  test('converts a schema once', () => {
+    let conversions = 0;
+    const input = (): JsonObject => ({ type: 'string', title: `conversion ${++conversions}` });
+    const schema = lengthSchema({ jsonSchema: { input, output: input } });
+    expect(toJsonSchema(schema)).toBe(toJsonSchema(schema));
+    expect(conversions).toBe(1);
+  });
+
   test('returns a JSON Schema as it is', () => {
     const schema = { type: 'string' };
     expect(toJsonSchema(schema)).toBe(schema);

@@ -39,8 +39,11 @@ export class SchemaError extends TroupeError {
 const TARGET = 'draft-2020-12';
 const MAX_PROBLEMS = 20;
 
+/** JSON Schemas by the schema that they were made from: schemas of libraries do not change, and converting one is slow. */
+const conversions = new WeakMap<StandardSchemaV1, JsonSchema>();
+
 /**
- * Converts a schema to JSON Schema. A JSON Schema is returned unchanged.
+ * Converts a schema to JSON Schema, once. A JSON Schema is returned unchanged.
  * @throws SchemaError if the schema's library can't convert it
  */
 export function toJsonSchema(schema: AnySchema): JsonSchema {
@@ -53,6 +56,8 @@ export function toJsonSchema(schema: AnySchema): JsonSchema {
       `'${part}' is a schema itself: combine the parts in one schema, e.g. with z.object({ … }).`,
     );
   }
+  const known = conversions.get(schema);
+  if (known !== undefined) return known;
   const { vendor } = schema['~standard'];
   if (!hasJsonSchema(schema)) {
     throw new SchemaError(
@@ -61,7 +66,9 @@ export function toJsonSchema(schema: AnySchema): JsonSchema {
     );
   }
   try {
-    return copyJsonObject(schema['~standard'].jsonSchema.input({ target: TARGET }), 'the JSON Schema');
+    const made = copyJsonObject(schema['~standard'].jsonSchema.input({ target: TARGET }), 'the JSON Schema');
+    conversions.set(schema, made);
+    return made;
   } catch (error) {
     const field = unconvertibleField(schema);
     const what =

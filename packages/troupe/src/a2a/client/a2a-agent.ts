@@ -4,7 +4,7 @@ import { AgentBase, type AgentOptions, type CallOptions } from '../../agent/agen
 import type { Interrupt } from '../../agent/interrupt.ts';
 import { checkAnswers } from '../../approval/answers.ts';
 import { readDecisions } from '../../approval/decisions.ts';
-import { controlOf } from '../../agent/turn/controlled-turn.ts';
+import { controlOf } from '../../agent/turn/current-turn.ts';
 import type { Turn } from '../../agent/turn/turn.ts';
 import { checkNumber, MAX_TIMER_MS } from '../../util/check-number.ts';
 import { TroupeError } from '../../errors.ts';

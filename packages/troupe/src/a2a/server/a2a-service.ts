@@ -7,7 +7,7 @@ import { continueTrace } from '../../tracing/instrumentation.ts';
 import { whenAborted } from '../../util/abort.ts';
 import { sha256 } from '../../util/hash.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
-import { notifyOnReturn } from '../../util/async/notify-on-return.ts';
+import { notifyOnReturn } from '../../util/async/stoppable.ts';
 import type { A2AServerOptions } from './a2a-server-options.ts';
 import { checkParams } from './check-params.ts';
 import { OpenContexts, type A2AAgentSource } from './open-contexts.ts';

@@ -28,7 +28,9 @@ export function checkParams(method: string, params: JsonValue | undefined): void
       return checkId(params, 'id', true);
     case 'ListTasks':
       return checkList(params);
-    default: // methods that are not supported
+    default: // methods that are not supported: their webhooks
+      checkPage(params);
+      checkWebhook(params);
   }
 }
 
@@ -50,6 +52,18 @@ function checkSend(params: JsonObject): void {
   checkHistoryLength(configuration);
   checkBoolean(configuration, 'returnImmediately', 'return_immediately');
   checkTexts(configuration, 'acceptedOutputModes', 'accepted_output_modes');
+  const webhook = either(configuration, 'taskPushNotificationConfig', 'task_push_notification_config') ?? {};
+  if (!isJsonObject(webhook)) throw malformed('taskPushNotificationConfig must be an object.');
+  checkWebhook(webhook);
+}
+
+/** Checks the types of a webhook. The package then says that webhooks are not supported. */
+function checkWebhook(config: JsonObject): void {
+  for (const name of ['tenant', 'id', 'url', 'token']) checkText(config, name);
+  checkText(config, 'taskId', 'task_id');
+  const { authentication } = config;
+  if (!isJsonObject(authentication ?? {})) throw malformed('authentication must be an object.');
+  for (const name of ['scheme', 'credentials']) checkText((authentication ?? {}) as JsonObject, name);
 }
 
 function checkPart(part: JsonValue, where: string): void {
@@ -72,13 +86,17 @@ function checkList(params: JsonObject): void {
   checkId(params, 'contextId', false);
   checkHistoryLength(params);
   checkBoolean(params, 'includeArtifacts', 'include_artifacts');
-  checkText(params, 'pageToken', 'page_token');
+  checkPage(params);
   checkText(params, 'statusTimestampAfter', 'status_timestamp_after');
-  if (typeof (either(params, 'pageSize', 'page_size') ?? 0) !== 'number')
-    throw malformed('pageSize must be a whole number from 1 to 100.');
   const { status } = params;
   const isKnown = status === undefined || status === null || a2aSdk.taskStateFromJSON(status) >= 0;
   if (!isKnown) throw malformed('status must be a state of tasks, such as TASK_STATE_WORKING.');
+}
+
+function checkPage(params: JsonObject): void {
+  checkText(params, 'pageToken', 'page_token');
+  if (typeof (either(params, 'pageSize', 'page_size') ?? 0) !== 'number')
+    throw malformed('pageSize must be a whole number from 1 to 100.');
 }
 
 function checkId(params: JsonObject, name: string, isRequired: boolean): void {

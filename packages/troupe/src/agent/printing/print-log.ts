@@ -39,17 +39,34 @@ export class PrintLog {
   /** Changes since the message was last printed. The last print ends all blocks. */
   changes(msg: Msg, last: boolean): readonly BlockChange[] {
     if (this.#complete.has(msg.id)) return [];
-    let open = this.#open.get(msg.id);
-    if (open === undefined) {
-      open = { shown: [], draft: undefined, position: 0, isCompared: false };
-      this.#open.set(msg.id, open);
-    }
+    const open = this.#openMsg(msg.id);
     const changes = changesOfDraft(open, msg) ?? comparedChanges(open, msg, last);
     if (!last) return changes;
     this.#open.delete(msg.id);
     this.#complete.add(msg.id);
     if (this.#complete.size > MAX_REMEMBERED) this.#forgetOldest();
     return [...changes, ...endings(open, msg.id)];
+  }
+
+  /** Changes since the draft was last printed, without a snapshot of it. */
+  draftChanges(draft: MsgDraft): readonly BlockChange[] {
+    if (this.#complete.has(draft.id)) return [];
+    const open = this.#openMsg(draft.id);
+    const changes = open.isCompared ? undefined : draft.takeChanges(open.position);
+    if (changes === undefined) return comparedChanges(open, draft.snapshot(), false);
+    open.draft = draft;
+    open.position += changes.length;
+    for (const change of changes) note(open.shown, change);
+    return changes;
+  }
+
+  #openMsg(id: string): OpenMsg {
+    let open = this.#open.get(id);
+    if (open === undefined) {
+      open = { shown: [], draft: undefined, position: 0, isCompared: false };
+      this.#open.set(id, open);
+    }
+    return open;
   }
 
   /** Whether some of the message was printed, and it is not complete. */

@@ -1,12 +1,17 @@
 import { getLogger } from '../../config/run-config.ts';
 import { TroupeError } from '../../errors.ts';
 import { impliedSender, type BlockChange } from '../../message/block-change.ts';
+import type { AudioBlock } from '../../message/blocks.ts';
+import type { MsgDraft } from '../../message/msg-draft.ts';
 import type { Msg } from '../../message/msg.ts';
+import type { AudioSink } from '../../tts/audio-sink.ts';
 import { abortable } from '../../util/abort.ts';
 import { BoundedQueue } from '../../util/async/bounded-queue.ts';
 import { readEnv } from '#platform';
 import { ConsoleView } from './console-view.ts';
 import { PrintLog } from './print-log.ts';
+import { SpeechPlayer } from './play-speech.ts';
+import type { SpeechOutput } from './speech-output.ts';
 import type { TurnControl } from '../turn/turn-control.ts';
 
 /** A printed message. */
@@ -14,6 +19,8 @@ export interface PrintedMsg {
   readonly msg: Msg;
   /** Whether the message is complete. A growing message is printed again and again. */
   readonly last: boolean;
+  /** The next piece of the message's speech. */
+  readonly speech?: AudioBlock | undefined;
 }
 
 const SILENCE_VARIABLE = 'TROUPE_DISABLE_CONSOLE_OUTPUT';
@@ -27,13 +34,19 @@ export const programConsole = new ConsoleView();
  * that is over are dropped. Folder `agent/printing`: start here.
  */
 export class Printer {
-  readonly #log = new PrintLog();
-  #console: ConsoleView | undefined =
-    readEnv(SILENCE_VARIABLE)?.toLowerCase() === 'true' ? undefined : programConsole;
+  #usedLog: PrintLog | undefined;
+  #console: ConsoleView | undefined;
   #queue: BoundedQueue<PrintedMsg> | undefined;
   /** The last queue made by the printer itself. */
   #ownQueue: BoundedQueue<PrintedMsg> | undefined;
   #hasWarned = false;
+  #speech: SpeechOutput | undefined;
+  #player = new SpeechPlayer(undefined);
+
+  /** Made by the first print. */
+  get #log(): PrintLog {
+    return (this.#usedLog ??= new PrintLog());
+  }
 
   get queue(): BoundedQueue<PrintedMsg> | undefined {
     return this.#queue;
@@ -50,32 +63,65 @@ export class Printer {
   configureConsole(option: boolean | ConsoleView = true): void {
     if (typeof option !== 'boolean' && typeof option?.show !== 'function')
       throw new TroupeError('invalid_config', 'console must be true, false or a ConsoleView.');
-    if (this.#console === undefined || option === true) return;
-    this.#console = option === false ? undefined : option;
+    if (option === false || readEnv(SILENCE_VARIABLE)?.toLowerCase() === 'true') return;
+    this.#console = option === true ? programConsole : option;
+  }
+
+  /** Speaks printed messages. @param sink where their speech is played, if anywhere */
+  setSpeech(speech: SpeechOutput | undefined, sink: AudioSink | undefined): void {
+    this.#speech = speech;
+    this.#player = new SpeechPlayer(sink);
   }
 
   setConsole(view: ConsoleView | undefined): void {
     this.#console = view;
   }
 
-  async print({ msg, last }: PrintedMsg, call: TurnControl | undefined, toConsole: boolean): Promise<void> {
+  async print(printed: PrintedMsg, call: TurnControl | undefined, toConsole: boolean): Promise<void> {
     const pauses = call?.pause(); // endless printing must not delay an interrupt
     if (pauses) await pauses;
     if (call?.state.isOver) return;
+    const { msg, last, speech } = printed;
     const console = toConsole ? this.#console : undefined;
-    if (console !== undefined || call?.outlet.wantsBlocks) {
+    const isSpeechOnly = this.#speech?.isOwn(speech) ?? false;
+    if (!isSpeechOnly && (console !== undefined || call?.outlet.wantsBlocks || this.#speech !== undefined)) {
       // Events carry a question as `approval_needed`, and its message in `run_end`: its text is no answer.
       const isQuestion = msg.pending !== undefined && !this.#log.isOpen(msg);
       const stream = isQuestion ? undefined : call;
-      for (const change of this.#log.changes(msg, last))
-        await show(msg.name, withSender(change, msg, call), console, stream);
+      const changes = this.#log.changes(msg, last);
+      if (stream !== undefined) this.#speech?.take(changes, msg, last, stream);
+      for (const change of changes) await show(msg.name, withSender(change, msg, call), console, stream);
     }
-    if (this.#queue !== undefined) await this.#enqueue({ msg, last }, call);
+    if (speech !== undefined) await this.#player.play(speech, msg, call);
+    if (this.#queue !== undefined) await this.#enqueue(printed, call);
+  }
+
+  /** Prints the message so far of a draft. Returns a promise only if the agent call has to pause, or if somebody is slow. */
+  printDraft(
+    draft: MsgDraft,
+    call: TurnControl,
+    showsOnConsole: (msg: Msg) => boolean,
+  ): void | Promise<void> {
+    const pauses = call.pause();
+    if (pauses || this.#queue !== undefined || this.#console !== undefined || this.#speech !== undefined) {
+      const msg = draft.snapshot();
+      const print = (): Promise<void> => this.print({ msg, last: false }, call, showsOnConsole(msg));
+      return pauses ? pauses.then(print) : print();
+    }
+    if (call.state.isOver || !call.outlet.wantsBlocks) return;
+    const changes = this.#log.draftChanges(draft);
+    let shown = 0;
+    for (const change of changes) {
+      const waits = call.emit(withSender(change, draft, call));
+      shown++;
+      if (waits) return emitRest(changes.slice(shown), draft, call, waits);
+    }
   }
 
   /** Ends messages that were printed in part only. */
   async end(agentName: string, call: TurnControl): Promise<void> {
     for (const change of this.#log.close()) await show(agentName, change, this.#console, call);
+    await this.#speech?.end(call);
   }
 
   async #enqueue(printed: PrintedMsg, call: TurnControl | undefined): Promise<void> {
@@ -93,11 +139,26 @@ export class Printer {
 }
 
 /** Adds the sender of a message to the start of a block, where events do not imply it. */
-function withSender(change: BlockChange, { name, role }: Msg, call: TurnControl | undefined): BlockChange {
+function withSender(
+  change: BlockChange,
+  { name, role }: Pick<Msg, 'name' | 'role'>,
+  call: TurnControl | undefined,
+): BlockChange {
   if (change.type !== 'block_start') return change;
-  const implied = impliedSender(change.blockType, call?.agentPath ?? []);
+  const implied = impliedSender(change.blockType, call?.place.agentPath ?? []);
   const isImplied = implied.name === name && implied.role === role;
   return isImplied ? change : { ...change, sender: { name, role } };
+}
+
+/** Emits changes of a draft one after the other, where the reader of the stream is slow. */
+async function emitRest(
+  changes: readonly BlockChange[],
+  draft: MsgDraft,
+  call: TurnControl,
+  waits: Promise<void>,
+): Promise<void> {
+  await waits;
+  for (const change of changes) await call.emit(withSender(change, draft, call));
 }
 
 async function show(

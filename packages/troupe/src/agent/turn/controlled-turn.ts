@@ -4,8 +4,23 @@ import type { Msg } from '../../message/msg.ts';
 import type { PendingDecision } from '../../message/pending-call.ts';
 import type { Usage } from '../../message/usage.ts';
 import type { AnySchema } from '../../util/schema.ts';
-import type { TurnControl } from './turn-control.ts';
+import type { CallPlace } from './call-place.ts';
+import type { CurrentReply } from './current-reply.ts';
+import type { Inbox } from './inbox.ts';
+import type { TurnCosts } from './spending.ts';
+import type { TurnState } from './turn-state.ts';
+import type { TurnSteps } from './turn-steps.ts';
 import type { Turn } from './turn.ts';
+
+/** The parts of a control that a turn passes on. */
+interface TurnParts extends Pick<Turn, 'signal' | 'emit' | 'addUsage' | 'pause' | 'commit'> {
+  readonly place: CallPlace;
+  readonly reply: CurrentReply;
+  readonly state: TurnState;
+  readonly steps: TurnSteps;
+  readonly costs: TurnCosts;
+  readonly inbox: Inbox;
+}
 
 /** The part of a control that `reply` gets: the members of `Turn`, and nothing that ends or stops the agent call. */
 export class ControlledTurn implements Turn {
@@ -13,27 +28,27 @@ export class ControlledTurn implements Turn {
   readonly agentPath: readonly string[];
   readonly signal: AbortSignal;
   readonly onPending: 'refuse' | 'close' | undefined;
-  readonly #control: TurnControl;
+  readonly #control: TurnParts;
 
-  constructor(control: TurnControl) {
+  constructor(control: TurnParts) {
     this.#control = control;
-    this.runId = control.runId;
-    this.agentPath = control.agentPath;
+    this.runId = control.place.runId;
+    this.agentPath = control.place.agentPath;
     this.signal = control.signal;
-    this.onPending = control.onPending;
+    this.onPending = control.reply.onPending;
   }
 
-  /** The control of a turn; undefined for any other value. */
-  static controlOf(turn: unknown): TurnControl | undefined {
+  /** The control of a turn, as far as turns know it; undefined for any other value. */
+  static partsOf(turn: unknown): TurnParts | undefined {
     return typeof turn === 'object' && turn !== null && #control in turn ? turn.#control : undefined;
   }
 
   get replyId(): string {
-    return this.#control.replyId;
+    return this.#control.reply.id;
   }
 
   get structuredModel(): AnySchema | undefined {
-    return this.#control.structuredModel;
+    return this.#control.reply.structuredModel;
   }
 
   get usage(): Usage | undefined {
@@ -65,7 +80,7 @@ export class ControlledTurn implements Turn {
   }
 
   takeDecisions(): readonly PendingDecision[] {
-    return this.#control.takeDecisions();
+    return this.#control.reply.takeDecisions();
   }
 
   commit(answer: Msg): void {
@@ -73,20 +88,13 @@ export class ControlledTurn implements Turn {
   }
 }
 
-/** The control of a turn. @throws TypeError for any other object */
-export function controlOf(turn: Turn): TurnControl {
-  const control = ControlledTurn.controlOf(turn);
-  if (control === undefined) throw new TypeError('This is no turn: pass on the turn that reply() got.');
-  return control;
-}
-
 /** The signal of a turn; undefined for any other value. */
 export function signalOfTurn({ turn }: { readonly turn?: unknown }): AbortSignal | undefined {
-  return ControlledTurn.controlOf(turn)?.signal;
+  return ControlledTurn.partsOf(turn)?.signal;
 }
 
 /** The signal of a turn as long as it has no answer. Hooks of an answer are not cut off: the agent call limits the wait for them. */
 export function signalBeforeAnswer({ turn }: { readonly turn?: unknown }): AbortSignal | undefined {
-  const control = ControlledTurn.controlOf(turn);
+  const control = ControlledTurn.partsOf(turn);
   return control?.state.answer === undefined ? control?.signal : undefined;
 }

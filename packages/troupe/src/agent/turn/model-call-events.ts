@@ -4,13 +4,19 @@ import { FINISH_REASONS } from '../../message/model-delta.ts';
 import type { Usage } from '../../message/usage.ts';
 import { elapsedSince, monotonic } from '../../util/clock.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
-import type { TurnControl } from './turn-control.ts';
+import type { TurnState } from './turn-state.ts';
+import type { Turn } from './turn.ts';
+
+/** The agent call that makes a model call. */
+export interface CallOfModel extends Pick<Turn, 'emit' | 'signal'> {
+  readonly state: TurnState;
+}
 
 /** Sends `model_start` and `model_end` around a model call: one end for each start, however the model call ends. */
 export async function withModelEvents<T>(
   purpose: string,
   modelName: string,
-  control: Pick<TurnControl, 'emit' | 'signal' | 'state'>,
+  control: CallOfModel,
   call: () => Promise<T>,
 ): Promise<T> {
   const about = { purpose, modelName };

@@ -8,19 +8,19 @@ const texts = (msgs: readonly Msg[]): string[] => msgs.map((msg) => msg.text);
 
 test('takes messages in until there is nothing more to answer', () => {
   const turn = makeTurn();
-  const firstReply = turn.replyId;
-  expect(turn.steer([Msg.user('left')])).toBe(true);
-  expect(turn.followUp([Msg.user('and then?')])).toBe(true);
+  const firstReply = turn.reply.id;
+  expect(turn.inbox.steer([Msg.user('left')])).toBe(true);
+  expect(turn.inbox.followUp([Msg.user('and then?')])).toBe(true);
   expect(texts(turn.inbox.unread)).toEqual(['left', 'and then?']);
   expect(texts(turn.inbox.takeSteering())).toEqual(['left']);
   expect(texts(turn.takeFollowUps())).toEqual(['and then?']);
-  expect(turn.replyId).not.toBe(firstReply);
-  expect(turn.followUp([Msg.user('one more')])).toBe(true);
+  expect(turn.reply.id).not.toBe(firstReply);
+  expect(turn.inbox.followUp([Msg.user('one more')])).toBe(true);
   expect(texts(turn.takeFollowUps())).toEqual(['one more']);
 
   expect(turn.takeFollowUps()).toEqual([]);
-  expect(turn.followUp([Msg.user('too late')])).toBe(false);
-  expect(turn.steer([Msg.user('too late')])).toBe(false);
+  expect(turn.inbox.followUp([Msg.user('too late')])).toBe(false);
+  expect(turn.inbox.steer([Msg.user('too late')])).toBe(false);
   expect(turn.inbox.unread).toEqual([]);
 });
 
@@ -70,8 +70,8 @@ test('a turn that is over hears nothing of its parent or its caller', () => {
   const caller = new AbortController();
   const parent = makeTurn();
   const turn = new TurnControl({ agentId: 'b', agentName: 'bob', parent, signal: caller.signal });
-  expect(turn.agentPath).toEqual(['ann', 'bob']);
-  expect(turn.runId).toBe(parent.runId);
+  expect(turn.place.agentPath).toEqual(['ann', 'bob']);
+  expect(turn.place.runId).toBe(parent.place.runId);
   turn.end();
   parent.interrupt('user');
   caller.abort();

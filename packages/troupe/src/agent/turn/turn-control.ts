@@ -1,19 +1,19 @@
 import { InterruptedError, type InterruptSource } from '../../errors.ts';
-import type { AgentEvent, EventBody } from '../../event/agent-event.ts';
+import type { EventBody } from '../../event/agent-event.ts';
 import { both, EventOutlet, type EventObservers } from '../../event/event-outlet.ts';
 import type { RunListener } from '../../event/reply-stream.ts';
 import type { StepRunner } from '../../event/step.ts';
 import type { Msg } from '../../message/msg.ts';
-import type { PendingDecision } from '../../message/pending-call.ts';
 import type { Usage } from '../../message/usage.ts';
 import { whenAborted } from '../../util/abort.ts';
-import { timestamp } from '../../util/clock.ts';
-import { newId } from '../../util/ids.ts';
-import type { AnySchema } from '../../util/schema.ts';
 import { yieldToEventLoop } from '#platform';
+import { CallPlace } from './call-place.ts';
 import { ControlledTurn } from './controlled-turn.ts';
+import { CurrentReply, type ReplyRequest } from './current-reply.ts';
+import { HookResults } from './hook-results.ts';
 import { Inbox } from './inbox.ts';
 import { currentScope, runInScope } from './run-scope.ts';
+import { SavePoints, type SaveListeners } from './save-points.ts';
 import { TurnCosts } from './spending.ts';
 import { StepKeys } from './step-keys.ts';
 import { TurnState } from './turn-state.ts';
@@ -21,7 +21,7 @@ import { TurnSteps } from './turn-steps.ts';
 import { TurnStop } from './turn-stop.ts';
 import type { Turn } from './turn.ts';
 
-export interface TurnControlOptions {
+export interface TurnControlOptions extends ReplyRequest {
   readonly agentId: string;
   readonly agentName: string;
   readonly parent?: TurnControl | undefined;
@@ -32,33 +32,12 @@ export interface TurnControlOptions {
   /** The listeners of the agent. */
   readonly observers?: EventObservers | undefined;
   readonly runStep?: StepRunner | undefined;
-  readonly structuredModel?: AnySchema | undefined;
-  readonly decisions?: readonly PendingDecision[] | undefined;
-  readonly onPending?: 'refuse' | 'close' | undefined;
-  /** Ids of messages that were given to a call before, which this call goes on with. */
-  readonly retriedIds?: readonly string[] | undefined;
   /** The listeners of `onOutcome` of the agent. */
-  readonly outcomeListeners?: ReadonlySet<() => Promise<void>> | undefined;
+  readonly outcomeListeners?: SaveListeners | undefined;
   /** The listeners of `onCheckpoint` of the agent. */
-  readonly checkpointListeners?: ReadonlySet<() => Promise<void>> | undefined;
+  readonly checkpointListeners?: SaveListeners | undefined;
   /** The call whose interrupt this one handles. Both are one agent call of the same run. */
   readonly continues?: TurnControl | undefined;
-}
-
-/** The open tool calls of one reply. An agent that makes tool calls attaches them to its call. */
-export interface ReplyScope {
-  /** Whether a tool call of the reply has no result yet. */
-  isUnfinished(toolCallId: string): boolean;
-  /** Messages with the tool results so far of the model message whose tool calls run. They are not in memory yet. */
-  readonly unstoredResultMsgs: readonly Msg[];
-  /** Notes that an agent in this tool call is about to change something. */
-  noteStart(toolCallId: string): void;
-}
-
-/** Counters of one run, shared by all agent calls in it. */
-interface RunCounts {
-  events: number;
-  agentCalls: number;
 }
 
 /** Number of prints, events and steps without a wait after which timers, input and interrupts get time. */
@@ -67,30 +46,17 @@ const STEPS_BETWEEN_PAUSES = 256;
 /**
  * Controls one agent call from start to end. `turn` is the part that `reply` gets; the rest is for the code around `reply`.
  *
- * `state` says how far the call is, `stop` stops it, `outlet` sends its events, `steps` runs its steps, `costs` adds up what it spends,
- * `inbox` takes messages for it. An interrupt counts as long as nothing is decided. A call that is over ignores everything: late
- * events, prints and usage are dropped.
+ * `state` says how far the call is, `stop` stops it, `place` is its position in the run, `reply` the reply that it gives now; `outlet` sends
+ * its events, `steps` runs its steps, `costs` adds up what it spends, `inbox` takes messages for it, `savePoints` has the state saved
+ * first, `hookResults` keeps what its hooks returned. An interrupt counts as long as nothing is decided. A call that is over ignores
+ * everything: late events, prints and usage are dropped.
  */
 export class TurnControl {
   readonly turn: Turn;
-  readonly runId: string;
-  readonly agentId: string;
-  readonly agentPath: readonly string[];
+  /** The agent call around. */
   readonly parent: TurnControl | undefined;
-  /** Whether the call goes on when the parent stops, which does not wait for it. */
-  readonly outlivesParent: boolean;
-  /** See `Turn`. */
-  readonly onPending: 'refuse' | 'close' | undefined;
-  /** Ids of messages that were given to a call before, which this call goes on with. */
-  readonly retriedIds: readonly string[];
-  /** The tool call of the parent in which this call was made. */
-  readonly outerToolCallId: string | undefined;
-  /** Schema of the structured output of the current reply: the caller's, unless a hook replaced it. */
-  structuredModel: AnySchema | undefined;
-  /** Id of the current reply. */
-  replyId: string;
-  /** The open tool calls of the current reply, of an agent that makes tool calls. */
-  replyScope: ReplyScope | undefined;
+  readonly place: CallPlace;
+  readonly reply: CurrentReply;
   readonly state = new TurnState();
   readonly stop: TurnStop;
   /** See `Turn`. */
@@ -98,63 +64,60 @@ export class TurnControl {
   readonly outlet: EventOutlet;
   readonly steps: TurnSteps;
   readonly costs: TurnCosts;
-  readonly inbox = new Inbox();
+  readonly inbox: Inbox;
+  readonly savePoints: SavePoints;
+  readonly hookResults = new HookResults();
+  /** Whether the call waits until its answer is spoken. An interrupt then ends the speech, and not the waits for saves and observers. */
+  isSpeaking = false;
   readonly #options: TurnControlOptions;
   readonly #unlink: (() => void)[];
-  readonly #run: RunCounts;
-  readonly #children = new Set<Promise<unknown>>();
-  #decisions: readonly PendingDecision[];
   #stepsSincePause = 0;
 
   constructor(options: TurnControlOptions) {
-    const { agentName, parent, listener, continues } = options;
-    const sameRun = continues ?? parent;
+    const { agentId, agentName, parent, listener, continues, outlivesParent = false } = options;
     this.#options = options;
-    this.agentId = options.agentId;
     this.parent = parent;
-    this.outlivesParent = options.outlivesParent ?? false;
-    this.outerToolCallId = continues ? continues.outerToolCallId : parent && currentScope().toolCall?.id;
-    this.structuredModel = options.structuredModel;
-    this.onPending = options.onPending;
-    this.retriedIds = options.retriedIds ?? [];
-    this.#decisions = options.decisions ?? [];
-    this.runId = sameRun?.runId ?? newId();
-    this.replyId = continues?.replyId ?? newId();
-    this.agentPath = Object.freeze([...(parent?.agentPath ?? []), agentName]);
-    this.#run = sameRun ? sameRun.#run : { events: 0, agentCalls: 0 };
-    if (continues === undefined) this.#run.agentCalls++;
-    this.stop = new TurnStop(continues?.stop.graceOver);
+    this.place =
+      continues?.place ??
+      new CallPlace({
+        agentId,
+        agentName,
+        outer: parent?.place,
+        outlivesOuter: outlivesParent,
+        outerToolCallId: parent && currentScope().toolCall?.id,
+      });
+    const { outerToolCallId } = this.place;
+    this.reply = new CurrentReply(options, continues?.reply.id);
+    this.stop = new TurnStop(agentName, continues?.stop.graceOver);
     this.signal = this.stop.signal;
     this.outlet = new EventOutlet({
       listener,
       observers: options.observers,
       outer: parent?.outlet,
-      isInToolCall: this.outerToolCallId !== undefined,
-      locate: (body) => this.#located(body),
+      isInToolCall: outerToolCallId !== undefined,
+      locate: (body) => this.place.locate(body, this.reply.id),
     });
-    const { runStep } = (continues ?? (this.outlivesParent ? undefined : parent))?.steps ?? {};
-    const keys = continues?.steps.keys ?? parent?.steps.keys.nested(agentName, this.outerToolCallId);
+    const { runStep } = (continues ?? (outlivesParent ? undefined : parent))?.steps ?? {};
+    const keys = continues?.steps.keys ?? parent?.steps.keys.nested(agentName, outerToolCallId);
     this.steps = new TurnSteps(this, options.runStep ?? runStep, keys ?? new StepKeys());
     this.costs = continues?.costs ?? new TurnCosts(parent?.costs);
+    this.inbox = new Inbox(this.signal);
+    this.savePoints = new SavePoints({
+      outcomeListeners: options.outcomeListeners,
+      checkpointListeners: options.checkpointListeners,
+      outer: parent?.savePoints,
+      isToldOutside: () => this.state.isSuspended && outerToolCallId === undefined,
+      noteStart: () => outerToolCallId !== undefined && parent?.reply.scope?.noteStart(outerToolCallId),
+    });
     const stopForConsumer = (): void => void this.interruptOrEndWaits('consumer');
     listener?.left.addEventListener('abort', stopForConsumer, { once: true });
     this.#unlink = [
-      whenAborted(this.outlivesParent ? undefined : parent?.signal, (reason) => this.stop.endWaits(reason)),
+      whenAborted(outlivesParent ? undefined : parent?.signal, (reason) => this.stop.endWaits(reason)),
       whenAborted(options.signal, (reason) => this.stop.endWaits(reason)),
       () => listener?.left.removeEventListener('abort', stopForConsumer),
     ];
     if (listener !== undefined) this.signal.addEventListener('abort', listener.release, { once: true });
     this.turn = new ControlledTurn(this);
-  }
-
-  /** Number of agent calls in this run so far. */
-  get agentCallsInRun(): number {
-    return this.#run.agentCalls;
-  }
-
-  /** For late work that would change something. @throws the reason why the call was stopped, if it is over */
-  assertNotOver(): void {
-    if (this.state.isOver) this.signal.throwIfAborted();
   }
 
   /**
@@ -171,23 +134,21 @@ export class TurnControl {
     const error = new InterruptedError(this.#options.agentName, source);
     const effect = this.state.addInterrupt({ error, msgs }, this.signal.aborted);
     if (effect === 'first') this.stop.stopReply(error);
-    if (effect === 'further') this.endWaits();
+    if (effect === 'further') this.stop.endWaits();
     return effect !== 'refused';
   }
 
-  /** Interrupts the call, or, if that is too late, lets nothing after the answer wait any longer. */
+  /** Interrupts the call, or, if that is too late, ends speech that still plays; otherwise nothing after the answer waits any longer. */
   interruptOrEndWaits(source: InterruptSource, msgs: readonly Msg[] = []): boolean {
     const isAccepted = this.interrupt(source, msgs);
-    if (!isAccepted) this.endWaits(source);
-    return isAccepted;
+    if (isAccepted) return true;
+    const error = new InterruptedError(this.#options.agentName, source);
+    if (this.isSpeaking && source === 'user') this.stop.stopReply(error);
+    else this.stop.endWaits(error);
+    return false;
   }
 
-  /** Ends the waits for everything after the reply: hooks of the answer, `handleInterrupt`, observers, saves. */
-  endWaits(source: InterruptSource = 'user'): void {
-    this.stop.endWaits(new InterruptedError(this.#options.agentName, source));
-  }
-
-  /** The control in which an interrupt of this call is handled. `endWaits` stops it. */
+  /** The control in which an interrupt of this call is handled. `stop.endWaits` stops it. */
   continuation(): TurnControl {
     this.state.beginHandling();
     const { agentId, agentName, parent, outlivesParent, listener, observers, checkpointListeners } =
@@ -202,7 +163,7 @@ export class TurnControl {
       listener: listener && { ...listener, left: signal },
       observers,
       checkpointListeners,
-      structuredModel: this.structuredModel,
+      structuredModel: this.reply.structuredModel,
       continues: this,
     });
   }
@@ -217,18 +178,6 @@ export class TurnControl {
   suspend(question: Msg): void {
     this.commit(question);
     this.state.suspend(question);
-  }
-
-  /**
-   * Waits for the listeners of `onOutcome`, before the outcome is told. A question goes to the streams of the agent calls around too,
-   * and may be part of the state of those agents, so it waits for their listeners as well. Undefined if there are none.
-   */
-  beforeOutcome(): Promise<unknown> | undefined {
-    const calls: TurnControl[] = [this];
-    if (this.state.isSuspended && this.outerToolCallId === undefined)
-      for (let { parent } = this; parent !== undefined; { parent } = parent) calls.push(parent);
-    const listeners = calls.flatMap((call) => [...(call.#options.outcomeListeners ?? [])]);
-    return listeners.length === 0 ? undefined : Promise.all(listeners.map((listener) => listener()));
   }
 
   /** Ends the call. Nothing that happens later has an effect. */
@@ -264,87 +213,19 @@ export class TurnControl {
     return yieldToEventLoop();
   }
 
-  /** Waits for the listeners of `onCheckpoint` of this agent and of the agents around, before an action that can't be undone. */
-  async checkpoint(): Promise<void> {
-    await Promise.all(Array.from(this.#options.checkpointListeners ?? [], (listener) => listener()));
-    if (this.parent === undefined) return;
-    if (this.outerToolCallId !== undefined) this.parent.replyScope?.noteStart(this.outerToolCallId);
-    await this.parent.checkpoint();
-  }
-
-  /** The tool calls in which this call was made, from the outermost on. */
-  get toolCallPath(): readonly string[] {
-    const outer = this.parent?.toolCallPath ?? [];
-    return this.outerToolCallId === undefined ? outer : [...outer, this.outerToolCallId];
-  }
-
-  /** Whether one of the tool calls has no result yet, in this agent call or in the calls around. */
-  hasUnfinishedToolCall(toolCallIds: readonly string[]): boolean {
-    const isMine = toolCallIds.some((id) => this.replyScope?.isUnfinished(id) === true);
-    return isMine || (this.parent?.hasUnfinishedToolCall(toolCallIds) ?? false);
-  }
-
-  /** See `Turn`. */
-  takeDecisions(): readonly PendingDecision[] {
-    const decisions = this.#decisions;
-    this.#decisions = [];
-    return decisions;
-  }
-
-  /** Hands messages to the running reply. @returns false if nobody will read them */
-  steer(msgs: readonly Msg[]): boolean {
-    return !this.signal.aborted && this.inbox.steer(msgs);
-  }
-
-  /** Hands over messages to be answered after the reply. @returns false if nobody will answer them */
-  followUp(msgs: readonly Msg[]): boolean {
-    return !this.signal.aborted && this.inbox.followUp(msgs);
-  }
-
   /** Takes the messages for the next reply of this call: follow-ups and unread steering. Closes the inbox if there are none. */
   takeFollowUps(): readonly Msg[] {
     const next = this.inbox.takeAll();
     if (next.length === 0) this.inbox.close();
     else {
-      this.replyId = newId();
-      this.structuredModel = this.#options.structuredModel;
+      this.reply.restart();
       this.state.restart();
     }
     return next;
   }
 
-  /** Takes all unread messages, and closes the inbox. */
-  takeUnread(): readonly Msg[] {
-    this.inbox.close();
-    return this.inbox.takeAll();
-  }
-
   /** Runs code so that `currentTurn()` returns this turn, through all awaits. */
   run<T>(body: () => T): T {
     return runInScope({ control: this }, body);
-  }
-
-  /** Running nested agent calls. All stop with this call. */
-  get children(): Iterable<Promise<unknown>> {
-    return this.#children;
-  }
-
-  adopt(child: Promise<unknown>): void {
-    this.#children.add(child);
-    const settled = (): void => void this.#children.delete(child);
-    child.then(settled, settled);
-  }
-
-  #located(body: EventBody): AgentEvent {
-    const seq = this.#run.events++;
-    return {
-      ...body,
-      id: `${this.runId}:${seq}`,
-      runId: this.runId,
-      replyId: this.replyId,
-      agentPath: this.agentPath,
-      seq,
-      timestamp: timestamp(),
-    };
   }
 }

@@ -1,34 +1,37 @@
 import type { Step, StepInit, StepKind, StepRunner } from '../../event/step.ts';
 import { abortable } from '../../util/abort.ts';
-import { withModelEvents } from './model-call-events.ts';
+import { withModelEvents, type CallOfModel } from './model-call-events.ts';
 import { currentScope } from './run-scope.ts';
 import type { StepKeys } from './step-keys.ts';
-import type { TurnControl } from './turn-control.ts';
+import type { Turn } from './turn.ts';
+
+/** The agent call whose steps run. */
+type SteppedCall = CallOfModel & Pick<Turn, 'pause'>;
 
 /** The steps of one agent call: their keys, and the step runner of the call options. */
 export class TurnSteps {
   /** Step runner of this call, and of agent calls nested in it. */
   readonly runStep: StepRunner | undefined;
   readonly keys: StepKeys;
-  readonly #control: TurnControl;
+  readonly #call: SteppedCall;
 
-  constructor(control: TurnControl, runStep: StepRunner | undefined, keys: StepKeys) {
-    this.#control = control;
+  constructor(call: SteppedCall, runStep: StepRunner | undefined, keys: StepKeys) {
+    this.#call = call;
     this.runStep = runStep;
     this.keys = keys;
   }
 
   /** Runs a step. Rejects as soon as the call is stopped, even if `body` goes on. */
   async run<T>(init: StepInit, body: () => Promise<T>): Promise<T> {
-    const control = this.#control;
+    const call = this.#call;
     const step = this.#keyed(init.kind, init); // before any wait, so that parallel steps have keys in the order of their calls
-    const pauses = control.pause();
+    const pauses = call.pause();
     if (pauses) await pauses;
     const run = (): Promise<T> => {
-      control.signal.throwIfAborted();
-      return abortable(this.relay(step, body), control.signal);
+      call.signal.throwIfAborted();
+      return abortable(this.relay(step, body), call.signal);
     };
-    return init.modelName === undefined ? run() : withModelEvents(init.name, init.modelName, control, run);
+    return init.modelName === undefined ? run() : withModelEvents(init.name, init.modelName, call, run);
   }
 
   /** Runs a write to the agent's memory as a step, also after a stop. */
@@ -42,10 +45,11 @@ export class TurnSteps {
   }
 
   /** Adds the key to a step; undefined without a step runner. */
-  #keyed(kind: StepKind, { name, key }: Omit<StepInit, 'kind'>): Step | undefined {
+  #keyed(kind: StepKind, { name, key, hasSideEffect = false }: Omit<StepInit, 'kind'>): Step | undefined {
     if (this.runStep === undefined) return undefined;
     const { toolCall } = currentScope();
-    const toolCallId = toolCall?.madeBy === this.#control ? toolCall.id : undefined;
-    return { kind, name, key: this.keys.next({ kind, name, key }, toolCallId) };
+    const toolCallId = toolCall?.madeBy === this.#call ? toolCall.id : undefined;
+    const step: Step = { kind, name, key: this.keys.next({ kind, name, key }, toolCallId) };
+    return hasSideEffect ? { ...step, hasSideEffect } : step;
   }
 }

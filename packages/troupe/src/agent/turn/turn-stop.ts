@@ -1,3 +1,4 @@
+import { InterruptedError } from '../../errors.ts';
 import { startTimer } from '../../util/clock.ts';
 
 /** Time of all waits of a stopped call together. */
@@ -18,8 +19,11 @@ export class TurnStop {
   #cancelGrace: (() => void) | undefined;
   #isOver = false;
 
+  readonly #agentName: string;
+
   /** @param graceOver the grace of the call whose interrupt this one handles */
-  constructor(graceOver?: Promise<void>) {
+  constructor(agentName: string, graceOver?: Promise<void>) {
+    this.#agentName = agentName;
     this.#graceOver = graceOver;
   }
 
@@ -42,10 +46,18 @@ export class TurnStop {
     this.#reply.abort(reason);
   }
 
-  /** Stops the reply, and ends the waits for everything behind the reply. */
-  endWaits(reason: unknown): void {
+  /**
+   * Stops the reply, and ends the waits for everything behind the reply: hooks of the answer, `handleInterrupt`, observers, saves.
+   * @param reason `InterruptedError` of a user by default
+   */
+  endWaits(reason: unknown = new InterruptedError(this.#agentName, 'user')): void {
     (this.#waits ??= new AbortController()).abort(reason);
     this.stopReply(reason);
+  }
+
+  /** For late work that would change something. @throws the reason why the call was stopped, if it is over */
+  assertNotOver(): void {
+    if (this.#isOver) this.signal.throwIfAborted();
   }
 
   /** Ends the grace, because the call is over. */

@@ -9,6 +9,23 @@ import type { AnySchema } from '../../util/schema.ts';
  * One call of an agent, as its `reply` sees it: ids, signal, events, steps, and messages that arrive meanwhile.
  *
  * After the end of the call a turn has no effect: events and messages of late work are dropped. Folder `agent/turn`: start here.
+ *
+ * @example
+ * ```ts
+ * import { AgentBase, Msg, type Turn } from 'troupe';
+ *
+ * class Greeter extends AgentBase {
+ *   override async reply(_msgs: readonly Msg[], turn: Turn): Promise<Msg> {
+ *     const text = await turn.step({ kind: 'tool', name: 'greeting' }, async () => 'Good morning.');
+ *     turn.signal.throwIfAborted();
+ *     const answer = Msg.assistant(text, { name: this.name });
+ *     turn.commit(answer); // a later interrupt does not change it
+ *     await this.print(answer);
+ *     return answer;
+ *   }
+ * }
+ * console.log((await new Greeter({ name: 'Greeter', console: false }).call('Hello')).text);
+ * ```
  */
 export interface Turn {
   /** Id of the run: the same for every agent call in it. */

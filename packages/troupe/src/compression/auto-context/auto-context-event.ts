@@ -2,8 +2,17 @@ import type { CompressionEvent } from '../../event/agent-event.ts';
 import type { Usage } from '../../message/usage.ts';
 import { now } from '../../util/clock.ts';
 import { copyJsonObject, type JsonValue } from '../../util/json.ts';
-import type { SummaryAnswer } from './summarizer.ts';
 import type { AppliedChange } from './working-memory.ts';
+
+/** Result of one request for a summary: a text, or the reason why there is none. Must be JSON. */
+export type SummaryAnswer = {
+  readonly text: string;
+  readonly durationMs: number;
+  readonly usage?: Usage;
+  readonly problem?: string;
+  /** True if the model exceeded the time limit. */
+  readonly hasHung?: true;
+};
 
 /** Compression strategies in the order of their first use. The texts are part of events and saved state. */
 export const STRATEGIES = [

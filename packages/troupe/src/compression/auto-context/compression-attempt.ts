@@ -11,6 +11,7 @@ import {
   emittedEvent,
   type AutoContextEvent,
   type CompressionStrategy,
+  type SummaryAnswer,
 } from './auto-context-event.ts';
 import type { AutoContextLimits, AutoContextOptions } from './auto-context-options.ts';
 import { AutoContextTokenCounter } from './auto-context-token-counter.ts';
@@ -23,7 +24,7 @@ import {
 } from './prompt-limits.ts';
 import { ContextView, PINNED_MARK } from './context-view.ts';
 import type { OffloadStore } from './offload-store.ts';
-import { summarize, type SummaryAnswer, type SummaryRequest } from './summarizer.ts';
+import { summarize, type SummaryRequest } from './summarizer.ts';
 import type { Entry, StubKind, WorkingMemory } from './working-memory.ts';
 
 /** Stores of an `AutoContextMemory` that an attempt reads and changes. */

@@ -1,7 +1,7 @@
 import { addUsage, type Usage } from '../../message/usage.ts';
 import { newId } from '../../util/ids.ts';
 import type { Unit } from '../units.ts';
-import type { CompressionStrategy } from './auto-context-event.ts';
+import type { CompressionStrategy, SummaryAnswer } from './auto-context-event.ts';
 import type { AutoContextPrompts } from './auto-context-options.ts';
 import { reloadsIn } from './context-reload.ts';
 import type { ContextView } from './context-view.ts';
@@ -14,7 +14,6 @@ import {
   sizeRequirement,
   transcriptOf,
   withoutPlanTools,
-  type SummaryAnswer,
   type SummaryRequest,
 } from './summarizer.ts';
 import type { Entry, StubKind } from './working-memory.ts';

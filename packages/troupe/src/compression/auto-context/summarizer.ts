@@ -2,7 +2,6 @@ import { messageOf } from '../../errors.ts';
 import type { ContentBlock, ToolUseBlock } from '../../message/blocks.ts';
 import { MsgDraft } from '../../message/msg-draft.ts';
 import { Msg } from '../../message/msg.ts';
-import type { Usage } from '../../message/usage.ts';
 import type { ChatModelBase, ModelRequest } from '../../model/chat-model-base.ts';
 import { DeadlineError, withDeadline } from '../../util/async/deadline.ts';
 import { abortableItems } from '../../util/abort.ts';
@@ -11,6 +10,7 @@ import { oneLine } from '../../util/text.ts';
 import { BoundedModel } from '../bounded-model.ts';
 import type { CompressionTask } from '../context-compressor.ts';
 import { isSaidToAgent, type Audience } from '../units.ts';
+import type { SummaryAnswer } from './auto-context-event.ts';
 import type { AutoContextPrompts } from './auto-context-options.ts';
 import { headOf, outputText, withoutTags } from './stubs.ts';
 import { escapeTags, tagPattern } from '../../util/escape-tags.ts';
@@ -25,16 +25,6 @@ export interface SummaryRequest {
   /** Characters of the summarized messages. A longer summary is aborted. */
   readonly maxChars: number;
 }
-
-/** Result of one request for a summary: a text, or the reason why there is none. Must be JSON. */
-export type SummaryAnswer = {
-  readonly text: string;
-  readonly durationMs: number;
-  readonly usage?: Usage;
-  readonly problem?: string;
-  /** True if the model exceeded the time limit. */
-  readonly hasHung?: true;
-};
 
 /** Characters added to the length limit of a summary, because messages hold more than text. */
 const EXTRA_CHARS = 500;

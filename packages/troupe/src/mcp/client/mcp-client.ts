@@ -24,6 +24,17 @@ type SignalOption = Pick<McpCallOptions, 'signal'>;
  * A stateful client connects with `connect` or on first use, and reconnects when the server has ended between
  * two requests. A request that runs when the server ends fails and is not repeated, because it may have had
  * an effect. `close` may be called in any order, twice, and while requests run. Folder `mcp/client`: start here.
+ *
+ * @example
+ * ```ts no-run
+ * import { Toolkit } from 'troupe';
+ * import { McpClient, registerMcpClient } from 'troupe/mcp';
+ *
+ * const command = { command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory'] };
+ * await using client = new McpClient({ name: 'memory', transport: { type: 'stdio', ...command } });
+ * const toolkit = new Toolkit();
+ * await registerMcpClient(toolkit, client); // connects it, and adds its tools
+ * ```
  */
 export class McpClient {
   readonly name: string;

@@ -8,6 +8,8 @@ import type {
   Transport,
 } from '@modelcontextprotocol/client';
 
+import { currentTurn } from '../../agent/turn/current-turn.ts';
+import type { Turn } from '../../agent/turn/turn.ts';
 import { MAX_TIMER_MS } from '../../util/check-number.ts';
 import { messageOf, TroupeError } from '../../errors.ts';
 import { DeadlineError, withDeadline, type UntimedWait } from '../../util/async/deadline.ts';
@@ -46,6 +48,8 @@ export interface McpCallOptions {
   readonly onProgress?: ((text: string) => void) | undefined;
   /** Answers questions of the server during this tool call. @default the client's `elicitation`, otherwise `cancel` */
   readonly onQuestion?: McpQuestionHandler | undefined;
+  /** The agent call that pays for the model, if the server uses it. @default the agent call around */
+  readonly turn?: (() => Turn | undefined) | undefined;
 }
 
 /** Maximum times that a server of the protocol of 2026 may ask during one request. */
@@ -224,10 +228,12 @@ export class McpConnection {
   async callTool(
     tool: McpToolDefinition,
     input: JsonObject,
-    { signal, timeoutMs = Infinity, onProgress, onQuestion }: McpCallOptions,
+    { signal, timeoutMs = Infinity, onProgress, onQuestion, turn: given }: McpCallOptions,
   ): Promise<CallToolResult> {
+    const around = currentTurn();
+    const turn = given ?? ((): Turn | undefined => around);
     const ask = (signal: AbortSignal, untimed: UntimedWait): Promise<CallToolResult> =>
-      this.#requests.run({ onQuestion, untimed }, () =>
+      this.#requests.run({ onQuestion, untimed, turn }, () =>
         this.#client.callTool(withTraceMeta({ name: tool.name, arguments: { ...input } }), {
           ...NO_TIMEOUT,
           signal,

@@ -3,6 +3,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { getLogger } from '../../config/run-config.ts';
 import { isJsonObject } from '../../util/json.ts';
 import { mcpClientSdk } from '../protocol/sdk.ts';
+import { readSpecType } from '../protocol/spec-type.ts';
 import type { McpToolDefinition } from './accepted-tools.ts';
 
 interface ToolList {
@@ -30,8 +31,5 @@ function readTool(tool: unknown): McpToolDefinition | undefined {
   const { inputSchema = {} } = isJsonObject(tool) ? tool : {};
   const isUntyped = isJsonObject(inputSchema) && !('type' in inputSchema);
   const typed = isUntyped ? { inputSchema: { ...inputSchema, type: 'object' } } : {};
-  const result = mcpClientSdk.specTypeSchemas.Tool['~standard'].validate(
-    isJsonObject(tool) ? { ...tool, ...typed } : tool,
-  );
-  return result.issues === undefined ? result.value : undefined;
+  return readSpecType(mcpClientSdk.specTypeSchemas.Tool, isJsonObject(tool) ? { ...tool, ...typed } : tool);
 }

@@ -28,6 +28,16 @@ async function loadService(): Promise<typeof Services> {
  * tool are sent as progress, a cancelled request aborts its tool call, and a failure is an error result. All
  * clients share the tools. An agent given as a function is made anew for each tool call; any other agent is
  * shared, with one memory. Folder `mcp/server`: start here.
+ *
+ * @example
+ * ```ts
+ * import { tool, Toolkit } from 'troupe';
+ * import { McpServer } from 'troupe/mcp';
+ *
+ * const time = tool({ name: 'time', execute: () => 'It is noon.' });
+ * await using server = new McpServer(new Toolkit({ tools: [time] }));
+ * console.log(await server.listen()); // http://127.0.0.1:<a free port>/mcp
+ * ```
  */
 export class McpServer {
   readonly #service: McpService;

@@ -6,6 +6,7 @@ import type { ToolContext, ToolInput } from '../../toolkit/tool/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { toJsonSchema, validateWith, type AnySchema } from '../../util/schema.ts';
 import { mcpServerSdk } from '../protocol/sdk.ts';
+import { readSpecType } from '../protocol/spec-type.ts';
 import { toSamplingContent, toSampledMsg } from '../protocol/sampling-content.ts';
 import type { ClientSide } from './client-rounds.ts';
 import type { ProgressSender } from './progress-sender.ts';
@@ -126,18 +127,18 @@ export class McpToolRequest {
       ...(stopSequences !== undefined && { stopSequences: [...stopSequences] }),
     };
     const answer = await this.#ask({ method: 'sampling/createMessage', params });
-    const read = mcpServerSdk.specTypeSchemas.CreateMessageResult['~standard'].validate(answer);
-    if (read.issues !== undefined) throw failed('The client sent an answer that is no message');
-    return toSampledMsg(read.value);
+    const read = readSpecType(mcpServerSdk.specTypeSchemas.CreateMessageResult, answer);
+    if (read === undefined) throw failed('The client sent an answer that is no message');
+    return toSampledMsg(read);
   }
 
   /** Lists the folders that the client wants to be worked in. Empty if it names none. @throws TroupeError if the client fails. */
   async listRoots(): Promise<readonly { readonly uri: string; readonly name?: string | undefined }[]> {
     if (!this.canListRoots) return [];
     const answer = await this.#ask({ method: 'roots/list' });
-    const read = mcpServerSdk.specTypeSchemas.ListRootsResult['~standard'].validate(answer);
-    if (read.issues !== undefined) throw failed('The client sent a list of roots that is not readable');
-    return read.value.roots;
+    const read = readSpecType(mcpServerSdk.specTypeSchemas.ListRootsResult, answer);
+    if (read === undefined) throw failed('The client sent a list of roots that is not readable');
+    return read.roots;
   }
 
   /** Sends a log entry, if its level is at least the one that the client has set. */
@@ -161,9 +162,9 @@ export class McpToolRequest {
 
   async #elicit(params: JsonObject): Promise<{ action: 'accept' | 'decline' | 'cancel'; content?: unknown }> {
     const answer = await this.#ask({ method: 'elicitation/create', params } as InputRequest);
-    const read = mcpServerSdk.specTypeSchemas.ElicitResult['~standard'].validate(answer);
-    if (read.issues !== undefined) throw failed('The client sent an answer that is not readable');
-    return read.value;
+    const read = readSpecType(mcpServerSdk.specTypeSchemas.ElicitResult, answer);
+    if (read === undefined) throw failed('The client sent an answer that is not readable');
+    return read;
   }
 
   async #ask(request: InputRequest): Promise<unknown> {

@@ -17,6 +17,7 @@ import { newId } from '../../util/ids.ts';
 import { copyJsonObject } from '../../util/json.ts';
 import { toJsonSchema } from '../../util/schema.ts';
 import { mcpServerSdk } from '../protocol/sdk.ts';
+import { readSpecType } from '../protocol/spec-type.ts';
 import type { ClientRounds, ClientSide } from './client-rounds.ts';
 import { McpToolRequest, type McpClientFeatures, type RequestParts } from './mcp-tool-request.ts';
 import { toMcpResult } from './mcp-result.ts';
@@ -113,10 +114,8 @@ function push({ send, signal }: ServerContext['mcpReq'], question: InputRequest)
 function featuresOf({ server }: McpServer, { mcpReq }: ServerContext): McpClientFeatures {
   const envelope: Readonly<Record<string, unknown>> = { ...mcpReq.envelope };
   const { specTypeSchemas, CLIENT_CAPABILITIES_META_KEY } = mcpServerSdk;
-  const read = specTypeSchemas.ClientCapabilities['~standard'].validate(
-    envelope[CLIENT_CAPABILITIES_META_KEY],
-  );
-  if (read.issues === undefined) return read.value;
+  const declared = readSpecType(specTypeSchemas.ClientCapabilities, envelope[CLIENT_CAPABILITIES_META_KEY]);
+  if (declared !== undefined) return declared;
   // oxlint-disable-next-line typescript/no-deprecated -- the only place for clients of earlier years
   return server.getClientCapabilities() ?? {};
 }

@@ -11,6 +11,8 @@ export interface FoundCommand extends ShellCommand {
   readonly isWrapper: boolean;
   /** True if other parts of the text may decide what the command reads. @default false */
   readonly hasInput?: boolean;
+  /** The whole text, if parts of it may reach the program by its input, by files that the text writes, or by variables. */
+  readonly around?: string;
 }
 
 export interface CommandSearch {
@@ -206,7 +208,10 @@ export function findCommands(text: string, depth = 0): CommandSearch {
   }
   if (script.functions.some((name) => isKnownName(name) || WRAPPERS.has(name)))
     problem ??= 'it changes the meaning of commands';
-  return { commands, problem };
+  const isMixed =
+    script.firstFed < Infinity ||
+    commands.some(({ assignments, writes }) => assignments.length > 0 || writes.length > 0);
+  return { commands: isMixed ? commands.map((one) => ({ ...one, around: text })) : commands, problem };
 }
 
 function innerOf(

@@ -1,9 +1,14 @@
-import type { Match } from '../tool-rule.ts';
 import { commandName, type FoundCommand } from './find-commands.ts';
 import { HARMLESS_VARIABLE } from './judge-command.ts';
 import { isReadOnly, plainName } from './known-commands.ts';
 import { readShell } from './read-shell.ts';
 import { UNKNOWN, type ShellWord } from './shell-word.ts';
+
+/**
+ * Result of matching a rule. `maybe`: undecidable, which is enough for rules that ask or deny, but not for
+ * rules that allow.
+ */
+export type Match = 'yes' | 'maybe' | 'no';
 
 /** Command in a single line, without quotes. */
 export function commandText({ words, writes }: FoundCommand): string {
@@ -62,10 +67,10 @@ export function matchExact(wanted: readonly string[], command: FoundCommand, isA
 /**
  * Matches the first words of a command. A rule that allows matches only these words and a system program.
  * Other rules also match the program in another folder, skip options as in `git -C x push`, and return
- * `maybe` if an unknown command has the words among its arguments.
+ * `maybe` if an unknown command has the words among its arguments, or may get them from the text around it.
  */
 export function matchPrefix(wanted: readonly string[], command: FoundCommand, isAllowing: boolean): Match {
-  const { words, isWrapper } = command;
+  const { words, isWrapper, around = '' } = command;
   const [first, ...rest] = words;
   const [name = '', ...others] = wanted;
   if (first === undefined) return 'no';
@@ -78,8 +83,9 @@ export function matchPrefix(wanted: readonly string[], command: FoundCommand, is
   }
   if (!first.isLiteral) return 'maybe';
   if (isProgram(first, name)) return follow(others, rest);
-  if (!rest.some(({ text }) => text.includes(name)) || isWrapper || isReadOnly(words)) return 'no';
-  const pieces = new Set(rest.flatMap(({ text }) => text.split(/[^\w.+-]+/)));
+  const texts = [...rest.map(({ text }) => text), around];
+  if (!texts.some((text) => text.includes(name)) || isWrapper || isReadOnly(words)) return 'no';
+  const pieces = new Set(texts.flatMap((text) => text.split(/[^\w.+-]+/)));
   return wanted.every((text) => pieces.has(text)) ? 'maybe' : 'no';
 }
 

@@ -22,7 +22,7 @@ export class SessionConflictError extends SessionError {
 
   constructor(key: CheckedKey, problem = 'was saved by another program, or deleted, since it was loaded') {
     const advice =
-      'Load the session and repeat the change, or save once with { overwrite: true }, such as saveSession({ overwrite: true }). ' +
+      'Load the session (loadIfExists() at the start of a program) and repeat the change, or save once with { overwrite: true }, such as saveSession({ overwrite: true }). ' +
       'Until then every save fails, also an automatic one.';
     super(`Session ${keyName(key)} ${problem}. ${advice}`, undefined, 'session_conflict');
   }

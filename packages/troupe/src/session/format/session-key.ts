@@ -162,3 +162,21 @@ function shown(id: unknown): string {
   if (typeof id !== 'string') return describe(id);
   return JSON.stringify(cutText(id, MAX_SHOWN));
 }
+
+/** A session in a list of sessions. */
+interface Listed {
+  readonly session: string;
+  readonly user?: string | undefined;
+  readonly savedAt: number;
+}
+
+/** Sort order of sessions: newest first, then by user and session. */
+export function compareInfos(a: Listed, b: Listed): number {
+  return (
+    b.savedAt - a.savedAt || compareText(a.user ?? '', b.user ?? '') || compareText(a.session, b.session)
+  );
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -4,13 +4,12 @@ import type { FileHandle } from 'node:fs/promises';
 import { join, relative, resolve, sep } from 'node:path';
 
 import { TroupeError } from '../../errors.ts';
-import { compareInfos } from '../../session/format/list-order.ts';
 import {
   SessionConflictError,
   SessionCorruptError,
   SessionError,
 } from '../../session/format/session-error.ts';
-import type { CheckedKey } from '../../session/format/session-key.ts';
+import { compareInfos, type CheckedKey } from '../../session/format/session-key.ts';
 import type {
   Commit,
   ListQuery,

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+
 import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import { hasPostgres, POSTGRES } from '../../../test/servers.ts';
@@ -74,4 +77,31 @@ describe.skipIf(!hasPostgres)('PostgresDatabase', () => {
     await expect(nowhere.query('SELECT 1')).rejects.toThrow(/ECONNREFUSED/);
     await nowhere.close();
   });
+});
+
+/** A message of PostgreSQL's protocol. */
+function message(type: string, body: string): Buffer {
+  const bytes = Buffer.from(body, 'latin1');
+  const head = Buffer.alloc(5);
+  head.write(type);
+  head.writeInt32BE(bytes.length + 4, 1);
+  return Buffer.concat([head, bytes]);
+}
+
+test('a connection that the server ends as soon as it is open fails its transaction, not the process', async () => {
+  const opened = Buffer.concat([message('R', '\0\0\0\0'), message('Z', 'I')]);
+  const ended = message('E', 'SFATAL\0C57P01\0Mterminating connection\0\0');
+  const server = createServer((socket) => {
+    socket.once('data', () => void socket.end(Buffer.concat([opened, ended])));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const db = new PostgresDatabase({ host: '127.0.0.1', port, user: 'nobody', database: 'none' });
+  await expect(db.transaction((tx) => tx.query('SELECT 1'))).rejects.toThrow(
+    /terminat|connection|queryable/i,
+  );
+  await expect(db.query('SELECT 1')).rejects.toThrow(/terminat|connection|queryable/i);
+  await db.close();
+  server.close();
 });

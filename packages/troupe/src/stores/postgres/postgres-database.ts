@@ -2,7 +2,7 @@ import type * as postgres from 'pg';
 import type { CustomTypesConfig, Pool, PoolConfig, QueryConfig } from 'pg';
 
 import { TroupeError } from '../../errors.ts';
-import type { SqlDatabase, SqlQueries, SqlRow, SqlValue } from '../sql/sql-database.ts';
+import type { SqlDatabase, SqlParam, SqlQueries, SqlRow } from '../sql/sql-database.ts';
 
 /**
  * Connection to PostgreSQL: a connection string, options of the package `pg`, or an existing pool.
@@ -25,7 +25,7 @@ export class PostgresDatabase implements SqlDatabase {
     this.#options = options;
   }
 
-  async query(sql: string, params: readonly SqlValue[] = []): Promise<readonly SqlRow[]> {
+  async query(sql: string, params: readonly SqlParam[] = []): Promise<readonly SqlRow[]> {
     const { pool, types } = await this.#connect();
     return (await pool.query<SqlRow>(toQuery(sql, params, types))).rows;
   }
@@ -92,7 +92,10 @@ async function open(options: PostgresOptions): Promise<Connections> {
   };
   if (isOwnPool(options)) return { pool: options.pool, types };
   const pool = new pg.Pool(typeof options === 'string' ? { connectionString: options } : options);
-  pool.on('error', () => {}); // a broken idle connection is replaced; a statement in progress gets the error
+  // A broken connection is replaced, and a statement in progress gets the error. The pool listens to idle connections only: one that
+  // breaks while it is handed out would end the process.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => void client.on('error', () => {}));
   return { pool, types };
 }
 
@@ -112,7 +115,7 @@ function isOwnPool(options: PostgresOptions): options is { readonly pool: Pool }
   return typeof options === 'object' && 'pool' in options;
 }
 
-function toQuery(sql: string, params: readonly SqlValue[], types: CustomTypesConfig): QueryConfig {
+function toQuery(sql: string, params: readonly SqlParam[], types: CustomTypesConfig): QueryConfig {
   let count = 0;
   return { text: sql.replace(/\?/g, () => `$${++count}`), values: [...params], types };
 }

@@ -1,10 +1,12 @@
 /** SQL values: JSON is stored as text, a time as milliseconds. */
 export type SqlValue = string | number | null;
+/** A parameter of a statement. Bytes are for SQLite only. */
+export type SqlParam = SqlValue | Uint8Array;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
 
 export interface SqlQueries {
   /** Runs one statement with `?` for each parameter. Returns the rows, including those of `RETURNING`. */
-  query(sql: string, params?: readonly SqlValue[]): Promise<readonly SqlRow[]>;
+  query(sql: string, params?: readonly SqlParam[]): Promise<readonly SqlRow[]>;
 }
 
 /**

@@ -12,7 +12,7 @@ import { newId } from '../../util/ids.ts';
 import { PostgresDatabase } from '../postgres/postgres-database.ts';
 import { SqliteDatabase } from '../sqlite/sqlite-database.ts';
 import { SqliteMemory } from '../sqlite/sqlite-memory.ts';
-import type { SqlDatabase, SqlQueries, SqlRow, SqlValue } from './sql-database.ts';
+import type { SqlDatabase, SqlQueries, SqlParam, SqlRow } from './sql-database.ts';
 import { SqlMemory } from './sql-memory.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'troupe-memory-'));
@@ -51,7 +51,7 @@ class Counter implements SqlDatabase {
   get dialect() {
     return this.inner.dialect;
   }
-  query(sql: string, params?: readonly SqlValue[]) {
+  query(sql: string, params?: readonly SqlParam[]) {
     return this.#count(this.inner, sql, params);
   }
   transaction<T>(body: (tx: SqlQueries) => Promise<T>) {
@@ -66,7 +66,7 @@ class Counter implements SqlDatabase {
     this.queries = this.rows = this.characters = 0;
     return counts;
   }
-  async #count(on: SqlQueries, sql: string, params?: readonly SqlValue[]): Promise<readonly SqlRow[]> {
+  async #count(on: SqlQueries, sql: string, params?: readonly SqlParam[]): Promise<readonly SqlRow[]> {
     this.queries++;
     const rows = await on.query(sql, params);
     this.rows += rows.length;

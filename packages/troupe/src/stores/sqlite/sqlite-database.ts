@@ -1,12 +1,12 @@
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import * as nodeFiles from 'node:fs/promises';
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import { messageOf, TroupeError } from '../../errors.ts';
 import { monotonic, sleep } from '../../util/clock.ts';
 import { randomBytes, randomFraction } from '../../util/ids.ts';
 import { KeyFile } from '../key-file/key-file.ts';
-import type { SqlDatabase, SqlQueries, SqlRow, SqlValue } from '../sql/sql-database.ts';
+import type { SqlDatabase, SqlParam, SqlQueries, SqlRow, SqlValue } from '../sql/sql-database.ts';
 
 const SQLITE_BUSY = 5;
 const BUSY_WAIT_MS = 10;
@@ -24,6 +24,7 @@ export class SqliteDatabase implements SqlDatabase {
   readonly #keyFile: KeyFile | undefined;
   readonly #ownKey = randomBytes(32);
   #connection: DatabaseSync | undefined;
+  #extension: string | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
@@ -36,7 +37,7 @@ export class SqliteDatabase implements SqlDatabase {
     this.#keyFile = path === ':memory:' ? undefined : new KeyFile(nodeFiles, `${path}.approval-key`);
   }
 
-  query(sql: string, params: readonly SqlValue[] = []): Promise<readonly SqlRow[]> {
+  query(sql: string, params: readonly SqlParam[] = []): Promise<readonly SqlRow[]> {
     return this.#enqueue((connection) => whenFree(() => run(connection, sql, params)));
   }
 
@@ -56,6 +57,23 @@ export class SqliteDatabase implements SqlDatabase {
 
   exclusive<T>(body: (tx: SqlQueries) => Promise<T>): Promise<T> {
     return this.transaction(body);
+  }
+
+  /**
+   * Loads an extension of SQLite into the connection, once. For the library's own stores: the path must be that
+   * of an installed package.
+   */
+  async loadExtension(path: string): Promise<void> {
+    if (this.#extension === path) return;
+    await this.#enqueue(async (connection) => {
+      connection.enableLoadExtension(true);
+      try {
+        connection.loadExtension(path);
+      } finally {
+        connection.enableLoadExtension(false);
+      }
+      this.#extension = path;
+    });
   }
 
   /** Key in a private file beside the database; for a database in memory, a random one. */
@@ -85,7 +103,8 @@ export class SqliteDatabase implements SqlDatabase {
     const { DatabaseSync } = await import('node:sqlite');
     try {
       if (this.#path !== ':memory:') makePrivateFile(this.#path);
-      const connection = new DatabaseSync(this.#path);
+      const connection = new DatabaseSync(this.#path, { allowExtension: true });
+      connection.enableLoadExtension(false); // only `loadExtension` turns it on, for one call
       try {
         await whenFree(() => connection.exec('PRAGMA journal_mode = WAL'));
         connection.exec('PRAGMA synchronous = FULL');
@@ -113,8 +132,16 @@ function makePrivateFile(path: string): void {
   }
 }
 
-function run(connection: DatabaseSync, sql: string, params: readonly SqlValue[]): SqlRow[] {
-  return connection.prepare(sql).all(...params) as Record<string, SqlValue>[];
+/** Prepared statements of each connection, because preparing costs more than many a statement. */
+const prepared = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
+const MAX_PREPARED = 64;
+
+function run(connection: DatabaseSync, sql: string, params: readonly SqlParam[]): SqlRow[] {
+  const statements = prepared.get(connection) ?? new Map<string, StatementSync>();
+  prepared.set(connection, statements);
+  const statement = statements.get(sql) ?? connection.prepare(sql);
+  if (statements.size < MAX_PREPARED) statements.set(sql, statement);
+  return statement.all(...params) as Record<string, SqlValue>[];
 }
 
 function rollBack(connection: DatabaseSync): void {

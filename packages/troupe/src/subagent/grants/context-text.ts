@@ -1,7 +1,20 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { oneLine } from '../../util/text.ts';
 import { bulletPoints, dataText } from './data-text.ts';
-import type { DelegationContext } from './delegation-context.ts';
+import type { RecentEvent } from './recent-events.ts';
+
+/**
+ * Context that a sub-agent gets with its task: JSON, always with these keys in this order. A host may add
+ * further keys.
+ */
+export type DelegationContext = {
+  readonly task_summary: string;
+  /** At most 4, oldest first. */
+  readonly recent_events: readonly RecentEvent[];
+  readonly long_term_refs: readonly JsonObject[];
+  readonly workspace_pointers: readonly string[];
+  readonly safety_flags: JsonObject;
+} & JsonObject;
 
 /** The delegation context as text for the model of a sub-agent, without ids, times and empty parts. */
 export function contextText(context: DelegationContext, supervisor: string): string {

@@ -4,8 +4,8 @@ import { canonicalJson } from '../../util/canonical-json.ts';
 import { fingerprint } from '../../util/hash.ts';
 import { copyJson, copyJsonObject, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 import { cutText } from '../../util/text.ts';
-import { contextText } from './context-text.ts';
-import { MAX_PREVIEW, MAX_RECENT_EVENTS, recentEvents, type RecentEvent } from './recent-events.ts';
+import { contextText, type DelegationContext } from './context-text.ts';
+import { MAX_PREVIEW, MAX_RECENT_EVENTS, recentEvents } from './recent-events.ts';
 
 /**
  * Context of the host, from which the delegation context is made. Read only, and never given to a sub-agent.
@@ -23,19 +23,6 @@ export interface ContextBundle {
   readonly workspace: FileSystemHandle | undefined;
   readonly safetyFlags: JsonObject;
 }
-
-/**
- * Context that a sub-agent gets with its task: JSON, always with these keys in this order. A host may add
- * further keys.
- */
-export type DelegationContext = {
-  readonly task_summary: string;
-  /** At most 4, oldest first. */
-  readonly recent_events: readonly RecentEvent[];
-  readonly long_term_refs: readonly JsonObject[];
-  readonly workspace_pointers: readonly string[];
-  readonly safety_flags: JsonObject;
-} & JsonObject;
 
 const MAX_SUMMARY = 2000;
 /** Limits of the context, which a model reads and the metadata of the result contains. */

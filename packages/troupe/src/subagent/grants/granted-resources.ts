@@ -120,7 +120,7 @@ export async function contextOf(
   const conversation = (await memory?.getMemory()) ?? [];
   const control = currentControl();
   const running =
-    id !== undefined && control?.agentId === id ? control.replyScope?.unstoredResultMsgs : undefined;
+    id !== undefined && control?.place.agentId === id ? control.reply.scope?.unstoredResultMsgs : undefined;
   const results = [...conversation.filter((msg) => msg.hasContentBlocks('tool_result')), ...(running ?? [])];
   return {
     ...ownContext(permissions),

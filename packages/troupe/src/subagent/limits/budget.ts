@@ -15,6 +15,21 @@ interface BudgetOptions {
   readonly until?: AbortSignal | undefined;
 }
 
+/** Limits and spent amounts of one budget, for a person. */
+export interface BudgetFacts {
+  /** Whether it is the budget of a host for all its sub-agents together, and not that of one task. */
+  readonly isHost: boolean;
+  /** Numeric limits, such as `maxTokens`. */
+  readonly limits: Readonly<Record<string, number>>;
+  readonly spent: {
+    readonly modelCalls: number;
+    readonly delegations: number;
+    readonly tokens: number;
+    readonly cost: number;
+    readonly ms: number;
+  };
+}
+
 /**
  * Limits and spent amounts of a host or a sub-agent, including all nested sub-agents: ten sub-agents together
  * may spend no more than a single one. Token limits also stop a running model call; a started step is finished
@@ -119,6 +134,20 @@ export class Budget {
     if (tokens >= maxTokens) throw new LimitReached(`${maxTokens} tokens`);
     if (cost >= maxCost) throw new LimitReached(`a cost of ${maxCost}`);
     if (this.elapsedMs >= maxWallMs) throw new LimitReached(`${maxWallMs / 1000} s`);
+  }
+
+  /** Limits and spent amounts, for a person: of this budget, then of the enclosing ones, up to the outermost host. */
+  describe(): BudgetFacts[] {
+    return this.#chain().map((one) => {
+      const { usage, modelCalls, delegations, elapsedMs } = one.#spending;
+      const tokens = (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
+      const limits = Object.entries(one.#limits).filter(([, value]) => typeof value === 'number');
+      return {
+        isHost: one.#isHost,
+        limits: Object.fromEntries(limits) as Readonly<Record<string, number>>,
+        spent: { modelCalls, delegations, tokens, cost: usage?.cost ?? 0, ms: Math.round(elapsedMs) },
+      };
+    });
   }
 
   /** Spent amounts, for a resumed task. Time until the resume is not counted. */

@@ -22,7 +22,7 @@ export function permissionsAround(): SubAgentPermissions | undefined {
 /** The sub-agent whose own code is running, with no other agent in between. */
 export function subAgentHere(): SubAgent | undefined {
   const { agent } = delegations.get() ?? {};
-  return currentControl()?.agentId === agent?.id ? agent : undefined;
+  return currentControl()?.place.agentId === agent?.id ? agent : undefined;
 }
 
 /** Runs the task of a sub-agent. */

@@ -4,6 +4,8 @@ import { randomFraction } from '../../util/ids.ts';
 import { yieldToEventLoop } from '#platform';
 import { DeadlineError, withDeadline, type DeadlineOptions } from '../../util/async/deadline.ts';
 import type { SnapshotQueue } from './snapshot-queue.ts';
+import { suspendedByTool } from './suspended-call.ts';
+import type { SuspendedToolCall } from './tool-call-outcome.ts';
 import { toToolOutput, type ToolOutput } from '../tool/tool-output.ts';
 import { ToolSuspension } from '../tool/tool-suspension.ts';
 import type { Tool, ToolContext } from '../tool/tool.ts';
@@ -28,17 +30,17 @@ export interface ToolRun {
 }
 
 /**
- * Runs a tool, with retries where the tool asks for them. A `ToolSuspension` is caught here, the one place, and returned.
+ * Runs a tool, with retries where the tool asks for them. A `ToolSuspension` is caught here, the one place, and becomes data.
  * @throws the error of the last attempt, a `DeadlineError`, or the reason of the caller's signal.
  */
-export async function runTool(run: ToolRun): Promise<ToolOutput | ToolSuspension> {
+export async function runTool(run: ToolRun): Promise<ToolOutput | SuspendedToolCall> {
   const { maxAttempts = 1, shouldRetry, baseDelayMs = DEFAULT_RETRY_DELAY_MS } = run.tool.retry ?? {};
   for (let attempt = 1; ; attempt++) {
     try {
       return await runOnce(run);
     } catch (error) {
       run.deadline.signal?.throwIfAborted();
-      if (ToolSuspension.isInstance(error)) return error;
+      if (ToolSuspension.isInstance(error)) return suspendedByTool(error, run.context.call, run.tool);
       const mayStillRun = run.tool.sideEffect === true && error instanceof DeadlineError;
       if (attempt >= maxAttempts || !(shouldRetry?.(error, attempt) ?? !mayStillRun)) throw error;
       const limit = Math.min(MAX_RETRY_DELAY_MS, baseDelayMs * 2 ** (attempt - 1));

@@ -1,7 +1,6 @@
 import type { SpanOutcome } from '../../tracing/traced-operation.ts';
-import { foreignSourceOf } from '../tool/known-tools.ts';
 import type { Suspension } from '../tool/tool-suspension.ts';
-import type { Tool, ToolCallResult } from '../tool/tool.ts';
+import type { ToolCallResult } from '../tool/tool.ts';
 
 /** A tool call without a result yet: a person, or another program, has to decide or to supply the result. */
 export interface SuspendedToolCall {
@@ -16,12 +15,6 @@ export type ToolCallOutcome =
 
 export function resulting(result: ToolCallResult): ToolCallOutcome {
   return { kind: 'result', result };
-}
-
-/** @param tool the tool whose call is suspended: what a decision allows is bound to its source */
-export function suspended(suspension: Suspension, tool: Tool): SuspendedToolCall {
-  const source = foreignSourceOf(tool);
-  return { kind: 'suspended', suspension: { ...suspension, ...(source !== undefined && { source }) } };
 }
 
 /** Outcome of a tool call for its span. */

@@ -3,9 +3,7 @@ import { messageOf } from '../../errors.ts';
 import { toBlock, type ToolUseBlock } from '../../message/blocks.ts';
 import { abortable } from '../../util/abort.ts';
 import { waitTicks } from '../../util/async/grace.ts';
-import { isPendingCall } from '../../message/pending-call.ts';
-import { toUserQuestion } from '../../message/user-question.ts';
-import { copyJson, copyJsonObject, type JsonObject } from '../../util/json.ts';
+import { copyJsonObject, type JsonObject } from '../../util/json.ts';
 import { oneLine } from '../../util/text.ts';
 import { cutOutput } from './cut-output.ts';
 import { withDeadline, type DeadlineOptions } from '../../util/async/deadline.ts';
@@ -17,8 +15,9 @@ import { runTool } from './run-tool.ts';
 import { SnapshotQueue } from './snapshot-queue.ts';
 import { throughMiddlewares, type PassChunk, type ToolMiddleware } from './tool-middleware.ts';
 import { fromResult, type ToolOutput } from '../tool/tool-output.ts';
-import { ToolSuspension, type Suspension, type ToolResume } from '../tool/tool-suspension.ts';
-import { resulting, suspended, type ToolCallOutcome } from './tool-call-outcome.ts';
+import type { ToolResume } from '../tool/tool-suspension.ts';
+import { suspendedForApproval } from './suspended-call.ts';
+import { isSuspended, resulting, type SuspendedToolCall, type ToolCallOutcome } from './tool-call-outcome.ts';
 import type { Confinement } from '../tool/confinement.ts';
 import type { Tool, ToolCallResult, ToolContext } from '../tool/tool.ts';
 
@@ -149,31 +148,28 @@ export class ToolCall {
     if (this.#isAnswered) throw new Error('The tool call already has its outcome.');
     const tool = this.#find(call);
     if (!(tool instanceof RegisteredTool)) return this.#resulting(tool);
-    let output: ToolOutput | ToolSuspension;
+    let output: ToolOutput | SuspendedToolCall;
     try {
       const checked = await withDeadline(this.#deadline(tool), () => tool.readArguments(call.input));
       if (!checked.ok) return this.#resulting(invalid(checked.problems));
       const judged = { ...call, input: shownInput(checked.value, call, tool.tool) };
       const verdict = await this.#options.authorize?.({ call: judged, sent: call, tool: tool.tool });
       if (verdict?.behavior === 'deny') return this.#resulting(denied(verdict.reason));
-      if (verdict?.behavior === 'ask') return suspended(suspension('approval', judged, verdict), tool.tool);
+      if (verdict?.behavior === 'ask') return suspendedForApproval(judged, verdict, tool.tool);
       const running = { tool, call, passChunk, shown: undefined };
       output = await this.#execute(running, checked.value, verdict?.confinement);
     } catch (thrown) {
       signal?.throwIfAborted();
       output = failureOf(thrown);
     }
-    if (!ToolSuspension.isInstance(output)) return resulting(await this.#finish(tool, call, output));
-    const reason = suspensionOf(output, call);
-    if (reason !== undefined) return suspended(reason, tool.tool);
-    return resulting(await this.#finish(tool, call, failureOf(output)));
+    return isSuspended(output) ? output : resulting(await this.#finish(tool, call, output));
   }
 
   #execute(
     running: RunningTool,
     input: unknown,
     confinement: ToolContext['confinement'],
-  ): Promise<ToolOutput | ToolSuspension> {
+  ): Promise<ToolOutput | SuspendedToolCall> {
     const { tool, call } = running;
     this.#running = running;
     const { context, agentName, resume } = this.#options;
@@ -312,33 +308,6 @@ export function toToolResult({ id, name }: ToolUseBlock, output: ToolOutput): To
 function withNote(output: ToolOutput['output'] = []): ToolOutput['output'] {
   if (typeof output === 'string') return `${output}\n${INTERRUPTED_NOTE}`;
   return output.length === 0 ? INTERRUPTED_NOTE : [...output, { type: 'text', text: INTERRUPTED_NOTE }];
-}
-
-function suspension(
-  kind: 'approval' | 'external',
-  call: ToolUseBlock,
-  { reason, suggestions = [], isAskedEachTime = false }: Omit<ToolVerdict, 'behavior'>,
-): Suspension {
-  return {
-    kind,
-    call,
-    ...(reason !== undefined && { reason }),
-    ...(suggestions.length > 0 && { suggestions }),
-    ...(isAskedEachTime && { isAskedEachTime }),
-  };
-}
-
-/**
- * Returns undefined for a suspension without pending tool calls to decide: the tool failed.
- * @throws NotJsonError if the state can't be saved.
- */
-function suspensionOf({ reason, nested, asked }: ToolSuspension, call: ToolUseBlock): Suspension | undefined {
-  if (asked !== undefined)
-    return { ...asked, kind: 'question', call, question: toUserQuestion(asked.question) };
-  if (nested === undefined) return suspension('external', call, { reason });
-  const { pending } = nested;
-  if (!Array.isArray(pending) || pending.length === 0 || !pending.every(isPendingCall)) return undefined;
-  return { kind: 'nested', pending, state: copyJson(nested.state, 'the state of a suspended tool') };
 }
 
 /** The arguments after validation, as JSON and without presets, which the model must not see. */

@@ -94,6 +94,9 @@ export class RegisteredTool {
   #toSchema(own: JsonSchema | undefined, extension: JsonSchema | undefined): ToolSchema {
     const { name, description } = this.tool;
     let parameters = parametersOf(name, own);
+    const isOwnOnly = extension === undefined && this.#preset === undefined;
+    if (isOwnOnly && this.#own !== undefined && 'schema' in this.#own && typeof description === 'string')
+      return Object.freeze({ name, description, parameters: Object.freeze(parameters) }); // its parts are frozen copies
     // an extension also conflicts with presets
     if (extension !== undefined) parameters = withExtension(name, parameters, extension);
     if (this.#preset !== undefined) parameters = withoutProperties(parameters, Object.keys(this.#preset));
@@ -126,9 +129,9 @@ export function checkName(what: string, name: string): void {
 function argumentSchema(toolName: string, schema: AnySchema): ArgumentSchema {
   try {
     const converted = toJsonSchema(schema);
+    if (converted !== schema) return { schema, jsonSchema: converted }; // a copy already
     const jsonSchema = copyJsonObject(converted, 'the schema');
-    parametersOf(toolName, jsonSchema);
-    return { schema: converted === schema ? jsonSchema : schema, jsonSchema };
+    return { schema: jsonSchema, jsonSchema };
   } catch (error) {
     if (TroupeError.isInstance(error) && !(error instanceof SchemaError)) throw error;
     return refuse(toolName, `has a schema that can't be used: ${messageOf(error).replace(/\.$/, '')}`, error);

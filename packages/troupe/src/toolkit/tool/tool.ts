@@ -106,6 +106,17 @@ export interface LiveSchema {
  * `execute` may return, or resolve to, a string, a list of blocks, a `ToolResponse`, any data (shown to the
  * model as JSON text, dates, maps, sets and bigints included), or nothing. A sync or async generator yields snapshots like `emit`; the last snapshot is
  * the result unless the generator returns one. Thrown errors are shown to the model. Folder `toolkit/tool`: start here.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent, type Tool } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * // `tool()` infers the type of the arguments from a schema; an object with these members is a tool, too.
+ * const rollDice: Tool = { name: 'roll_dice', description: 'Rolls a dice.', execute: () => 4 };
+ * const agent = new ReActAgent({ name: 'Friday', model: new OfflineModel(), tools: [rollDice], console: false });
+ * console.log(agent.toolkit.has('roll_dice')); // true
+ * ```
  */
 export interface Tool<Input = never> extends ToolSettings {
   /** Name for the model: letters, digits, `_` and `-`, at most 64. */

@@ -22,6 +22,10 @@ test('long output keeps its beginning and its end', () => {
   expect(output.totalBytes).toBe(11);
 });
 
+test('a limit beyond all memory takes no more than the output', () => {
+  expect(capped(2 ** 45, '12345', '67890').toString()).toBe('1234567890');
+});
+
 test('no character is cut in two', () => {
   expect(capped(10, 'aaaéb', 'x'.repeat(50), 'üüü').toString()).toBe(
     'aaaé\n<system-info>52 of 62 bytes are left out here.</system-info>\nüü',

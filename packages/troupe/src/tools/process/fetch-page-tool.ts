@@ -4,7 +4,7 @@ import { tool, type Tool } from '../../toolkit/tool/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { SafeFetchOptions } from '../../util/net/safe-fetch.ts';
 import { safeFetch } from '#safe-fetch';
-import { htmlToText } from './html-to-text.ts';
+import { htmlToText } from '../../util/html/html-to-text.ts';
 import { escapeTags } from '../../util/escape-tags.ts';
 
 export interface FetchPageToolOptions extends Pick<

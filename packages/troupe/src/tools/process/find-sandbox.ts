@@ -29,9 +29,9 @@ export const LAUNCHER_ENV = { PATH: '/usr/bin:/bin' };
 
 /**
  * Makes /dev read-only before bwrap shows its devices: root outside owns them, and could change their permissions
- * for the whole system.
+ * for the whole system. The input is opened anew, because the descriptor of the caller leads to the writable /dev.
  */
-const READ_ONLY_DEV = ['/bin/sh', '-c', 'mount -o remount,bind,ro /dev && exec "$@"', 'sh'];
+const READ_ONLY_DEV = ['/bin/sh', '-c', 'mount -o remount,bind,ro /dev && exec "$@" < /dev/null', 'sh'];
 /** Ways to start bwrap as root: with the privileges of root, or those of a user namespace. */
 const ROOT_PREFIXES = [['-m'], ['-U', '-r', '-m']].map((flags) => [
   '/usr/bin/unshare',
@@ -43,8 +43,8 @@ const ROOT_PREFIXES = [['-m'], ['-U', '-r', '-m']].map((flags) => [
 const PROBE = `
 while read -r key value rest; do case $key in CapEff:|CapBnd:|NoNewPrivs:|Seccomp:) echo "$key$value";; esac; done < /proc/self/status
 for name in ${NAMESPACES.join(' ')}; do echo "$name:$(readlink /proc/self/ns/$name)"; done
-for folder in /usr / /dev /etc; do (: > $folder/probe) 2>/dev/null && echo "writes:$folder"; done
-for file in /dev/null /proc/uptime; do chmod "$(stat -c %a $file)" $file 2>/dev/null && echo "changes:$file"; done
+for folder in /usr / /dev /etc; do probe=$folder/.troupe-probe-$$; (set -C; : > "$probe") 2>/dev/null && rm -f "$probe" && echo "writes:$folder"; done
+for file in /dev/null /dev/stdin /proc/1/fd/0 /proc/uptime; do chmod "$(stat -Lc %a $file)" $file 2>/dev/null && echo "changes:$file"; done
 [ -x /usr/bin/perl ] && /usr/bin/perl -e 'print "connects:unix\\n" if socket(S, 1, 1, 0)'
 echo done:1`;
 const EXPECTED = [

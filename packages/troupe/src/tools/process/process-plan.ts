@@ -10,7 +10,7 @@ import { FIXED_ENV, fixedCommand } from './confinement/fixed-commands.ts';
 import { isOwnFolder, type SandboxView, type SandboxFolder } from './confinement/sandbox-line.ts';
 import { WritableFolders, type SetAside } from './confinement/writable-folders.ts';
 import { limitedArgv, tmpBytesOf, type ProcessPlace } from './process-limits.ts';
-import type { ProcessCommand, ProcessToolOptions } from './process-runner.ts';
+import type { ProcessCommand, ProcessToolOptions } from './process-options.ts';
 import type { ProcessRequest } from './run-process.ts';
 
 /** Start of a program, with notes for its result. */

@@ -22,7 +22,7 @@ import type { Tool, ToolCallResult } from '../../toolkit/tool/tool.ts';
 import { Toolkit } from '../../toolkit/toolkit.ts';
 import type { JsonObject } from '../../util/json.ts';
 import { findSandbox, isSandbox } from './find-sandbox.ts';
-import type { ProcessToolOptions } from './process-runner.ts';
+import type { ProcessToolOptions } from './process-options.ts';
 import { pythonTool } from './python-tool.ts';
 import { shellTool } from './shell-tool.ts';
 

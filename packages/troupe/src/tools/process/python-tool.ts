@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { knownTool } from '../../toolkit/tool/known-tools.ts';
 import { tool, type Tool } from '../../toolkit/tool/tool.ts';
 import type { JsonObject } from '../../util/json.ts';
-import { ProcessRunner, type ProcessToolOptions } from './process-runner.ts';
+import type { ProcessToolOptions } from './process-options.ts';
+import { ProcessRunner } from './process-runner.ts';
 import { processSettings, timeoutSchema } from './process-settings.ts';
 
 export interface PythonToolOptions extends ProcessToolOptions {

@@ -39,6 +39,18 @@ test('nobody overtakes a waiting writer', async () => {
   expect([await queue.take(), await queue.take(), await queue.take()]).toEqual(['b', 'c', 'd']);
 });
 
+test('writers continue only when the queue has as few items as they were told to wait for', async () => {
+  const queue = new BoundedQueue<number>(4, 2);
+  const log: number[] = [];
+  for (let item = 0; item < 6; item++) void queue.put(item)?.then(() => log.push(item));
+  await queue.take();
+  await settle();
+  expect({ log, size: queue.size }).toEqual({ log: [], size: 3 });
+  await queue.take();
+  await settle();
+  expect({ log, size: queue.size }).toEqual({ log: [4, 5], size: 4 });
+});
+
 test('a reader waits for an item', async () => {
   const queue = new BoundedQueue<string>(1);
   const taken = queue.take();
@@ -110,9 +122,10 @@ test('behaves like a list with a limit, for any operations', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),
+      fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined }),
       fc.array(operation, { maxLength: 40, size: 'max' }),
-      async (capacity, operations) => {
-        const queue = new BoundedQueue<number>(capacity);
+      async (capacity, refillAt, operations) => {
+        const queue = new BoundedQueue<number>(capacity, refillAt);
         const model = { inside: [] as number[], waiting: [] as number[], state: 'open' };
         const admitted: number[] = [];
         let next = 0;
@@ -135,8 +148,8 @@ test('behaves like a list with a limit, for any operations', async () => {
             if (model.inside.length === 0 && model.state !== 'closed') continue; // a read from an empty queue would wait
             expect(await queue.take()).toBe(model.inside.shift());
             reads++;
-            const first = model.waiting.shift();
-            if (first !== undefined) model.inside.push(first);
+            if (model.inside.length <= (refillAt ?? capacity - 1))
+              model.inside.push(...model.waiting.splice(0, capacity - model.inside.length));
           } else {
             if (operation === 'lift') queue.liftCapacity();
             else queue.close();

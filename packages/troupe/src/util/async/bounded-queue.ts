@@ -3,12 +3,21 @@
  * and continue in the order of writing.
  */
 export class BoundedQueue<T> implements AsyncIterable<T> {
+  readonly #refillAt: number;
   readonly #items: T[] = [];
   readonly #writers: { item: T; resume: () => void }[] = [];
   #wakeReader: (() => void) | undefined;
   #state: 'open' | 'unlimited' | 'closed' = 'open';
 
-  constructor(readonly capacity: number) {
+  /**
+   * @param refillAt number of unread items at which waiting writers continue. A small number lets writers and reader work on many items
+   * in a row, in place of taking turns for each item. @default as soon as there is space
+   */
+  constructor(
+    readonly capacity: number,
+    refillAt: number = capacity - 1,
+  ) {
+    this.#refillAt = refillAt;
     if (!Number.isInteger(capacity) || capacity < 1)
       throw new RangeError('A queue needs a capacity of 1 or more.');
   }
@@ -44,8 +53,13 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
         this.#wakeReader = resolve;
       });
     }
+    return this.takeNow();
+  }
+
+  /** Next item, or undefined if none is there now. */
+  takeNow(): T | undefined {
     const item = this.#items.shift();
-    this.#admitWriter();
+    if (this.#writers.length > 0 && this.#items.length <= this.#refillAt) this.#fill();
     return item;
   }
 
@@ -59,7 +73,7 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
   close(): void {
     this.liftCapacity();
     this.#state = 'closed';
-    this.#wakeReader?.();
+    this.#wake();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, void> {
@@ -71,7 +85,17 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
 
   #push(item: T): void {
     this.#items.push(item);
+    this.#wake();
+  }
+
+  #wake(): void {
     this.#wakeReader?.();
+    this.#wakeReader = undefined;
+  }
+
+  /** Admits as many writers as there is space for. */
+  #fill(): void {
+    while (this.#items.length < this.capacity && this.#admitWriter());
   }
 
   #admitWriter(): boolean {

@@ -1,5 +1,4 @@
 import { whenAborted } from '../abort.ts';
-import { notifyOnReturn } from './notify-on-return.ts';
 
 /**
  * Yields the items of a source whose signal is aborted when the caller's signal is aborted or when the
@@ -29,4 +28,33 @@ export function stoppable<T>(
     hasLeft = true;
     stop.abort();
   });
+}
+
+/**
+ * Wraps a generator so that `onReturn` is called at once when the consumer leaves, even while the next item
+ * is awaited (a plain generator notices only after that item). Response streams need this when a client
+ * disconnects.
+ */
+export function notifyOnReturn<T, Result>(
+  items: AsyncGenerator<T, Result, void>,
+  onReturn: () => void,
+): AsyncGenerator<T, Result, void> {
+  const end = (result: Result | PromiseLike<Result>): Promise<IteratorResult<T, Result>> => {
+    onReturn();
+    return items.return(result);
+  };
+  return {
+    next: () => items.next(),
+    return: end,
+    throw(error) {
+      onReturn();
+      return items.throw(error);
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    async [Symbol.asyncDispose]() {
+      await end(undefined as Result);
+    },
+  };
 }

@@ -3,6 +3,8 @@ import { createParser } from 'eventsource-parser';
 /** One event of a streamed response. */
 export interface WireEvent {
   readonly event?: string | undefined;
+  /** Id of the event, for a reader that resumes. */
+  readonly id?: string | undefined;
   readonly data: string;
   /** True for a line `error: …`, which is not part of the standard; `data` holds the rest of the line. */
   readonly isErrorLine?: boolean;
@@ -58,11 +60,13 @@ class ErrorLines {
 
   feed(text: string): readonly WireEvent[] {
     const end = Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1;
-    const lines = (this.#line ?? ':') + text.slice(0, end);
-    const rest = end === 0 ? lines + text : text.slice(end);
+    const begun = this.#line ?? ':';
+    const rest = end === 0 ? begun + text : text.slice(end);
     const mayBegin = ERROR_FIELD.startsWith(rest) || rest.startsWith(ERROR_FIELD);
     this.#line = mayBegin && rest.length <= MAX_EVENT ? rest : undefined;
-    if (end === 0 || !lines.includes(ERROR_FIELD)) return [];
+    const hasBegun = begun !== '' && begun !== ':';
+    if (end === 0 || (!hasBegun && !text.includes(ERROR_FIELD))) return []; // nearly always
+    const lines = begun + text.slice(0, end);
     return Array.from(lines.matchAll(ERROR_LINE), ([, data = '']) => ({ data, isErrorLine: true }));
   }
 }

@@ -1,4 +1,5 @@
 /** Browser version of `platform.node.ts`, for hosts without Node's built-ins. */
+import type { HttpPost, HttpResponse } from '../net/http.ts';
 import type { AsyncScope, Terminal } from './platform.ts';
 
 /**
@@ -25,6 +26,11 @@ export const reportsConnections = false;
 
 export function watchConnection<T>(_origin: string | undefined, _onConnected: () => void, work: () => T): T {
   return work();
+}
+
+/** Browsers have fetch only. */
+export function postByNode(_post: HttpPost): Promise<HttpResponse> | undefined {
+  return undefined;
 }
 
 let line = '';

@@ -36,5 +36,6 @@ export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
 
+export { postByNode } from './node-http.node.ts';
 export { reportsConnections, watchConnection } from './connection.node.ts';
 export { exitProgram, onInterruptKey, openTerminal } from './terminal.node.ts';

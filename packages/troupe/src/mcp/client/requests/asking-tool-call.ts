@@ -1,3 +1,4 @@
+import { currentTurn } from '../../../agent/turn/current-turn.ts';
 import type { PendingDecision } from '../../../message/pending-call.ts';
 import type { UserQuestion } from '../../../message/user-question.ts';
 import { forgetSuspendedWork, keepSuspendedWork } from '../../../toolkit/tool/suspended-work.ts';
@@ -15,7 +16,7 @@ interface OpenQuestion {
   readonly answer: PromiseWithResolvers<McpAnswer>;
 }
 
-type CallOptions = Pick<McpCallOptions, 'signal' | 'onProgress' | 'onQuestion'>;
+type CallOptions = Pick<McpCallOptions, 'signal' | 'onProgress' | 'onQuestion' | 'turn'>;
 
 /** Time for which the result of a tool call that ended while its question was open is kept. */
 const KEEP_MS = 3_600_000;
@@ -36,6 +37,8 @@ export class AskingToolCall {
   #shown: OpenQuestion | undefined;
   #asked = Promise.withResolvers<void>();
   #emit: ToolContext['emit'] = () => {};
+  /** The agent call that waits for the tool call, or did last. */
+  #turn = currentTurn();
   /** When the request was answered, on the clock that only moves forward. */
   #endedAt: number | undefined;
 
@@ -45,6 +48,7 @@ export class AskingToolCall {
       signal: this.#stop.signal,
       onProgress: (text) => this.#emit(text),
       onQuestion: (question, { signal }) => this.#ask(question, signal),
+      turn: () => this.#turn,
     });
     const over = (): void => {
       this.#endedAt = monotonic();
@@ -78,6 +82,7 @@ export class AskingToolCall {
   /** Waits for the result. @throws ToolSuspension for a question */
   async next({ signal, emit }: Pick<ToolContext, 'signal' | 'emit'>): Promise<unknown> {
     this.#emit = emit;
+    this.#turn = currentTurn();
     const unlink = whenAborted(signal, (reason) => this.#stop.abort(reason));
     try {
       for (;;) {

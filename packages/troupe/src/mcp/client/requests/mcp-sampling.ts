@@ -2,6 +2,7 @@ import type { SpecTypes } from '@modelcontextprotocol/client';
 
 import { messageOf } from '../../../errors.ts';
 import { Msg } from '../../../message/msg.ts';
+import type { Usage } from '../../../message/usage.ts';
 import type { ChatModelBase } from '../../../model/chat-model-base.ts';
 import { fromSamplingContent, toSamplingContent } from '../../protocol/sampling-content.ts';
 
@@ -52,12 +53,17 @@ function mediaNote(msg: Msg): string {
   return media.length === 0 ? '' : ` (with ${media.map(({ type }) => type).join(', ')})`;
 }
 
+interface SamplingCosts {
+  readonly signal: AbortSignal;
+  readonly onUsage: (usage: Usage | undefined) => void | Promise<void>;
+}
+
 /** Asks the model. @throws Error without details of the model's failure, which are not the server's business */
 export async function answerSampling(
   { messages }: SamplingRequest,
   { maxTokens: wanted, temperature, stopSequences }: SamplingParams,
   { model, maxTokens = 1000 }: McpSamplingOptions,
-  signal: AbortSignal,
+  { signal, onUsage }: SamplingCosts,
 ): Promise<SamplingResult> {
   const generation = { maxTokens: Math.min(wanted, maxTokens), temperature, stop: stopSequences };
   let msg: Msg;
@@ -66,6 +72,7 @@ export async function answerSampling(
   } catch (error) {
     throw new Error('the model failed', { cause: messageOf(error) });
   }
+  await onUsage(msg.usage);
   const isCut = msg.finishReason === 'length';
   const text = { type: 'text', text: msg.text } as const;
   const { content } = toSamplingContent(msg);

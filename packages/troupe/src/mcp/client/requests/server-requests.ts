@@ -6,6 +6,7 @@ import type {
   ElicitResult,
 } from '@modelcontextprotocol/client';
 
+import type { Turn } from '../../../agent/turn/turn.ts';
 import { checkedAnswer } from '../../../approval/answers.ts';
 import { getLogger } from '../../../config/run-config.ts';
 import { messageOf } from '../../../errors.ts';
@@ -15,6 +16,7 @@ import { DeadlineError, withDeadline, type UntimedWait } from '../../../util/asy
 import { isJsonObject, setOwn, type JsonObject } from '../../../util/json.ts';
 import { createAsyncScope } from '#platform';
 import { mcpClientSdk } from '../../protocol/sdk.ts';
+import { readSpecType } from '../../protocol/spec-type.ts';
 import {
   answerSampling,
   readSampling,
@@ -47,6 +49,8 @@ export interface AskableToolCall {
   readonly onQuestion: McpQuestionHandler | undefined;
   /** Pauses the time limit of the tool call. */
   readonly untimed: UntimedWait;
+  /** The agent call that pays for the model; undefined outside of one. */
+  readonly turn: () => Turn | undefined;
 }
 
 interface RunningToolCall extends AskableToolCall {
@@ -62,13 +66,15 @@ const CANCEL: McpAnswer = { action: 'cancel' };
 
 /**
  * Requests of a server to its client: questions to a person, use of the model, and folders. A question belongs to the tool call on
- * whose response it came, or else to the only one that runs; where neither is known, the question is cancelled, because another
- * person could see it.
+ * whose response it came, or else to the only one that the server has not answered; where neither is known, the question is
+ * cancelled, because another person could see it.
  */
 export class ServerRequests {
   readonly #options: ServerRequestOptions;
   readonly #running = new Set<RunningToolCall>();
   readonly #scope = createAsyncScope<RunningToolCall>();
+  /** Whether a tool call ended without an answer of the server, which may still ask for it. */
+  #mayAskLate = false;
 
   constructor(options: ServerRequestOptions) {
     this.#options = options;
@@ -105,6 +111,9 @@ export class ServerRequests {
     this.#running.add(call);
     try {
       return await this.#scope.run(call, () => this.#afterVisits(call, work));
+    } catch (error) {
+      this.#mayAskLate ||= !(error instanceof mcpClientSdk.ProtocolError);
+      throw error;
     } finally {
       this.#running.delete(call);
       end.abort();
@@ -123,12 +132,12 @@ export class ServerRequests {
     }
   }
 
-  /** The tool call that a request belongs to. Undefined for a request on the response of a tool call that is over. */
+  /** The tool call that a request belongs to. Undefined for one that may belong to a tool call that is over. */
   #current(): RunningToolCall | undefined {
     const exact = this.#scope.getStore();
     if (exact !== undefined) return this.#running.has(exact) ? exact : undefined;
     const [only, ...others] = this.#running;
-    return others.length === 0 ? only : undefined;
+    return others.length === 0 && !this.#mayAskLate ? only : undefined;
   }
 
   async #elicit(params: ElicitRequest['params'], signal: AbortSignal): Promise<ElicitResult> {
@@ -167,8 +176,11 @@ export class ServerRequests {
         if (answer.action !== 'accept' || answer.content !== ALLOW)
           throw new Error('the user did not allow it');
       }
+      const turn = call.turn();
+      // a step, so that the budgets around the tool call count the model call too, and may refuse it
+      await turn?.step({ kind: 'model', name: `sampling for ${this.#options.name}` }, async () => null);
       return await untilOver(call, mcpReq.signal, (signal) =>
-        answerSampling(request, params, sampling, signal),
+        answerSampling(request, params, sampling, { signal, onUsage: (usage) => turn?.addUsage(usage) }),
       );
     } catch (error) {
       throw refused(`The model was not asked: ${messageOf(error)}`);
@@ -199,8 +211,11 @@ export class ServerRequests {
   }
 
   #warn(): void {
+    const reason = this.#mayAskLate
+      ? 'after a tool call that ended without its answer'
+      : 'while several of its tool calls ran';
     const advice = 'Let it have one tool call at a time, or make the client with stateful: false.';
-    getLogger().log('warn', `${this.#options.name} asked while several of its tool calls ran. ${advice}`);
+    getLogger().log('warn', `${this.#options.name} asked ${reason}. ${advice}`);
   }
 }
 
@@ -210,8 +225,8 @@ function requiredPages(error: unknown): readonly ElicitRequest['params'][] {
   const isRefusal = error instanceof ProtocolError && error.code === ProtocolErrorCode.UrlElicitationRequired;
   const { elicitations } = isRefusal && isJsonObject(error.data) ? error.data : {};
   return (Array.isArray(elicitations) ? elicitations : []).map((one: unknown) => {
-    const read = specTypeSchemas.ElicitRequestURLParams['~standard'].validate(one);
-    if (read.issues === undefined) return read.value;
+    const read = readSpecType(specTypeSchemas.ElicitRequestURLParams, one);
+    if (read !== undefined) return read;
     throw error;
   });
 }

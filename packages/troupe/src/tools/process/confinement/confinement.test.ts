@@ -226,9 +226,15 @@ describe('the search for bwrap', () => {
     const script =
       '#!/bin/sh\ncat <&3 >/dev/null; cat <&4 >/dev/null\nshift 3\n"$@"\ncode=$?\necho "{ \\"exit-code\\": $code }" >&5';
     writeFileSync(liar, script, { mode: 0o700 });
+    const probesLeft = (): readonly string[] =>
+      ['/', '/usr', '/etc', '/dev'].flatMap((one) =>
+        readdirSync(one).filter((name) => name.includes('probe')),
+      );
+    const before = probesLeft();
     expect(
       reasonOf(await findSandbox(liar, { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 })),
     ).toMatch(/does not hold here \(.*no Seccomp:2.*namespace:net/);
+    expect(probesLeft()).toEqual(before); // nothing is left where the probe could write
   });
 
   test('is confined for root and for another user, and refused where namespaces are', async () => {

@@ -1,5 +1,5 @@
-import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
-import type { StdioOptions } from 'node:child_process';
+import type { ChildProcess, StdioOptions } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 
 type Stdio = Exclude<StdioOptions, string>[number];
 
@@ -8,23 +8,23 @@ const CLOSES_ON_EXEC = 0o2000000;
 const MAX_DESCRIPTOR = 65_535;
 
 /**
- * Runs a function with the descriptors for a child process. Descriptors that this process inherited and would
- * pass on are replaced by /dev/null: an open folder among them would be a way out of a sandbox.
+ * Starts a child process. Descriptors that this process inherited and would pass on are replaced by closed sockets: an open folder
+ * among them would be a way out of a sandbox, and so would a device, whose permissions root can change by its descriptor.
  * @throws Error if a descriptor can't be replaced
  */
-export function withoutInherited<T>(stdio: readonly Stdio[], start: (stdio: Stdio[]) => T): T {
+export function withoutInherited<T extends ChildProcess>(
+  stdio: readonly Stdio[],
+  start: (stdio: Stdio[]) => T,
+): T {
   const inherited = inheritedDescriptors().filter((fd) => fd >= stdio.length);
   if (inherited.length === 0) return start([...stdio]);
   const last = Math.max(...inherited);
   if (last > MAX_DESCRIPTOR) throw new Error(`The descriptor ${last} of this process can't be closed.`);
-  const nothing = openSync('/dev/null', 'r');
-  try {
-    const all: Stdio[] = Array.from({ length: last + 1 }, (_, fd) => stdio[fd] ?? 'ignore');
-    for (const fd of inherited) all[fd] = nothing;
-    return start(all);
-  } finally {
-    closeSync(nothing);
-  }
+  const all: Stdio[] = Array.from({ length: last + 1 }, (_, fd) => stdio[fd] ?? 'ignore');
+  for (const fd of inherited) all[fd] = 'pipe';
+  const child = start(all);
+  for (const fd of inherited) child.stdio[fd]?.destroy();
+  return child;
 }
 
 /** Open descriptors of this process that a started program would get. */

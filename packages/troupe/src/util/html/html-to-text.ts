@@ -1,3 +1,4 @@
+import { tableHead, tableRow } from './markdown-table.ts';
 import { decodeEntities } from './html-entities.ts';
 
 export interface PageText {
@@ -23,13 +24,18 @@ const MAX_TAG_CHARS = 4096;
 const MAX_LINK_CHARS = 500;
 const MAX_TITLE_CHARS = 300;
 
+export interface HtmlToTextOptions {
+  /** Whether tables become tables of Markdown. Otherwise, each row is a line. @default false */
+  readonly hasMarkdownTables?: boolean | undefined;
+}
+
 /**
  * Readable text of a page, in linear time even for broken HTML. Marks headings, list items and links as in
  * Markdown.
  * @param base base address of relative links
  */
-export function htmlToText(html: string, base: string): PageText {
-  return new PageReader(html, base).read();
+export function htmlToText(html: string, base: string, options: HtmlToTextOptions = {}): PageText {
+  return new PageReader(html, base, options).read();
 }
 
 /** Reads a page once. Each step takes time proportional to the part it reads. */
@@ -38,11 +44,12 @@ class PageReader {
   /** The page in lower case, with unchanged indexes. */
   readonly #lower: string;
   readonly #base: string;
-  readonly #page = new PageWriter();
+  readonly #page: PageWriter;
   #at = 0;
   #title = '';
 
-  constructor(html: string, base: string) {
+  constructor(html: string, base: string, { hasMarkdownTables = false }: HtmlToTextOptions) {
+    this.#page = new PageWriter(hasMarkdownTables);
     this.#html = html;
     this.#lower = html.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
     this.#base = base;
@@ -125,8 +132,19 @@ class PageWriter {
   #preDepth = 0;
   /** The open link, and whether it has text. */
   #link: { readonly url: string; hasWords: boolean } | undefined;
+  readonly #hasMarkdownTables: boolean;
+  /** Open tables of Markdown; only the outermost is written as one. */
+  #tableDepth = 0;
+  #rowCount = 0;
+  #cells: string[] = [];
+  #isInCell = false;
+
+  constructor(hasMarkdownTables: boolean) {
+    this.#hasMarkdownTables = hasMarkdownTables;
+  }
 
   open(name: string): void {
+    if (this.#hasMarkdownTables && this.#openInTable(name)) return;
     if (name === 'td' || name === 'th') {
       if (this.#hasWords) this.#put(' | ');
       return;
@@ -141,6 +159,7 @@ class PageWriter {
 
   close(name: string): void {
     if (name === 'a') this.#closeLink();
+    if (this.#tableDepth > 0 && this.#closeInTable(name)) return;
     if (!BLOCKS.has(name)) return;
     this.#endLine();
     if (PARAGRAPHS.has(name)) this.#lines.push('');
@@ -153,7 +172,7 @@ class PageWriter {
   }
 
   write(text: string): void {
-    if (this.#preDepth > 0) {
+    if (this.#preDepth > 0 && this.#tableDepth === 0) {
       const [first = '', ...others] = text.split('\n');
       this.#writeWords(first);
       for (const line of others) {
@@ -167,11 +186,69 @@ class PageWriter {
   }
 
   end(): string {
+    if (this.#tableDepth > 0) this.#endRow();
+    this.#tableDepth = 0;
     this.#endLine();
     return this.#lines
       .join('\n')
       .replace(/\n{3,}/g, '\n\n')
       .trim();
+  }
+
+  /** Whether the element is part of a table: a cell is one line, whatever it contains. */
+  #openInTable(name: string): boolean {
+    if (name === 'table') {
+      if (this.#tableDepth++ > 0) return true;
+      this.#endLine();
+      this.#lines.push('');
+      this.#rowCount = 0;
+      return true;
+    }
+    if (this.#tableDepth === 0) return false;
+    const isOwn = this.#tableDepth === 1;
+    if (name === 'tr' && isOwn) this.#endRow();
+    else if ((name === 'td' || name === 'th') && isOwn) this.#startCell();
+    else if (BLOCKS.has(name)) this.write(' ');
+    else return false;
+    return true;
+  }
+
+  #closeInTable(name: string): boolean {
+    if (name === 'table') {
+      if (--this.#tableDepth > 0) return true;
+      this.#endRow();
+      this.#lines.push('');
+      return true;
+    }
+    if (name === 'tr' && this.#tableDepth === 1) this.#endRow();
+    else if (BLOCKS.has(name)) this.write(' ');
+    else return false;
+    return true;
+  }
+
+  #startCell(): void {
+    this.#endCell();
+    this.#isInCell = true;
+  }
+
+  /** Ends a cell, or the text before the first one. */
+  #endCell(): void {
+    this.#closeLink();
+    const text = this.#line.join('').replace(SPACES, ' ').trim();
+    if (this.#isInCell) this.#cells.push(text);
+    else if (text !== '') this.#lines.push(text);
+    this.#isInCell = false;
+    this.#line = [];
+    this.#hasWords = false;
+    this.#endsInSpace = true;
+  }
+
+  #endRow(): void {
+    this.#endCell();
+    const cells = this.#cells;
+    this.#cells = [];
+    if (cells.every((cell) => cell === '')) return;
+    this.#lines.push(...(this.#rowCount++ === 0 ? tableHead(cells) : [tableRow(cells)]));
   }
 
   #writeWords(text: string): void {

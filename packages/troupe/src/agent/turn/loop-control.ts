@@ -1,7 +1,7 @@
-import { TroupeError } from '../errors.ts';
-import type { ContentBlock } from '../message/blocks.ts';
-import { Msg, type MsgInput } from '../message/msg.ts';
-import { describe, isJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
+import { TroupeError } from '../../errors.ts';
+import type { ContentBlock } from '../../message/blocks.ts';
+import { Msg, type MsgInput } from '../../message/msg.ts';
+import { describe, isJsonObject, type JsonObject, type JsonValue } from '../../util/json.ts';
 
 const brand = Symbol.for('troupe.loop_control');
 

@@ -1,6 +1,6 @@
 import { expect, expectTypeOf, test } from 'vitest';
 
-import { notifyOnReturn } from './notify-on-return.ts';
+import { notifyOnReturn } from './stoppable.ts';
 
 /** Yields 1 and then waits; records calls of its methods. */
 function openStream(): { stream: AsyncGenerator<number, string, void>; log: string[] } {
