@@ -5,9 +5,10 @@
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { decode, encode } from '@jridgewell/sourcemap-codec';
 import { build } from 'vite';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -41,7 +42,25 @@ const emit = [
 ];
 const types = spawnSync(process.execPath, [...tsc, ...emit], { stdio: 'inherit' });
 if (types.status !== 0) process.exit(types.status ?? 1);
+dropUnreachableTypes();
 markOptionalImports();
+
+/** Removes the declarations that no entry leads to, directly or through other declarations. */
+function dropUnreachableTypes() {
+  const pending = sources.map((file) =>
+    resolve(out, file.replace(/^\.\/src\//, '').replace(/\.ts$/, '.d.ts')),
+  );
+  const reached = new Set();
+  for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
+    if (reached.has(file) || !existsSync(file)) continue;
+    reached.add(file);
+    for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/['"](\.\.?\/[^'"]+)\.[jt]s['"]/g))
+      pending.push(resolve(dirname(file), `${path}.d.ts`));
+  }
+  for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
+    if (file.endsWith('.d.ts') && !reached.has(resolve(out, file))) rmSync(join(out, file));
+  }
+}
 
 /**
  * Lets the declarations compile, also with `skipLibCheck: false`, where an optional package is not installed: its types are `any` then.
@@ -90,6 +109,28 @@ await build({
     },
   },
 });
+
+shortenSourceMaps();
+
+/** Keeps what stack traces need of the source maps, which is a third of their size: the line of the source, not each column. */
+function shortenSourceMaps() {
+  for (const file of readdirSync(out, { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.js.map')) continue;
+    const path = join(out, file);
+    const map = JSON.parse(readFileSync(path, 'utf8'));
+    const mappings = encode(
+      decode(map.mappings).map((segments) =>
+        segments
+          .filter(([, source, line], at) => {
+            const [, lastSource, lastLine] = segments[at - 1] ?? [];
+            return source !== lastSource || line !== lastLine;
+          })
+          .map(([column, source = 0, line = 0, sourceColumn = 0]) => [column, source, line, sourceColumn]),
+      ),
+    );
+    writeFileSync(path, JSON.stringify({ ...map, names: [], mappings }));
+  }
+}
 
 // A page of a package, with a Vite configuration of its own, is built beside its entries.
 const page = join(dir, 'page', 'vite.config.ts');

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { errorPageProblems, glossaryProblems, longCells, unknownNames, unlisted } from './check-docs.ts';
+import { entryPointProblems, missingExamples, refusalProblems } from './lib/page-checks.ts';
 import { readExamples, readMarkdown, type Fence } from './lib/markdown.ts';
 import { printedOutputs } from './lib/printed-output.ts';
 import { statementProblems } from './lib/statement-tables.ts';
@@ -220,4 +221,33 @@ describe('outputs in documents', () => {
       '9: there is no program before this output that runs',
     ]);
   });
+});
+
+test('the page about errors has each refusal of the service, with its status', () => {
+  const source = 'export const FAILURE_STATUS = {\n  not_found: 404,\n  closing: 503,\n} as const;';
+  const page =
+    '| code | status | cause |\n|---|---|---|\n| `not_found` | 404 | gone |\n| `closing` | 503 | over |\n';
+  expect(refusalProblems(source, page)).toEqual([]);
+  expect(refusalProblems(source, page.replace('503', '500'))).toHaveLength(2);
+  expect(refusalProblems('', page)).toHaveLength(1);
+});
+
+test('the page about entry points has each entry, and no other', () => {
+  const exports = { '.': {}, './openai': {}, './package.json': {} };
+  const page =
+    '| entry | for |\n|---|---|\n| `troupe`, `troupe/openai` | `all` |\n| `@troupe/service` | x |\n';
+  const problems = (others: string[], text: string): string[] =>
+    entryPointProblems({ name: 'troupe', exports }, others, text);
+  expect(problems(['@troupe/service'], page)).toEqual([]);
+  expect(problems(['@troupe/service', '@troupe/studio'], page)).toHaveLength(1);
+  expect(problems(['@troupe/service'], page.replace('openai', 'open-ai'))).toHaveLength(2);
+});
+
+test('an export that many programs use needs an example in its doc comment', () => {
+  const programs = ["import { Agent, tool, type Options } from 'troupe';", "import { Agent } from 'troupe';"];
+  const agent = '/** Answers. */\nexport class Agent {}';
+  const other = '/** Other.\n * @example\n */\nexport class Other {}\n';
+  expect(missingExamples(programs, [other + agent], 2)).toEqual(['Agent']);
+  expect(missingExamples(programs, [agent.replace('Answers.', '@example')], 2)).toEqual([]);
+  expect(missingExamples(programs, [agent], 3)).toEqual([]);
 });

@@ -1,6 +1,7 @@
 // Checks the documents. Every ```ts and ```js fence in a document, and below every `@example` of a doc comment, is a
 // whole program: it compiles against the built package as a user's would, and runs offline to a good end. Every
-// relative link leads to a file, and to a heading of it. `docs/errors.md` has every error code, the glossary of
+// relative link leads to a file, and to a heading of it. `docs/errors.md` has every error code, the page about entry points
+// every entry, each export that many programs use an `@example`, the glossary of
 // CONTRIBUTING.md is that of `docs/concepts.md`, every file and name in CONTRIBUTING.md exists, every file and test title in
 // `docs/agentscope.md` exists, the indexes list every page, and table cells hold phrases.
 //   ```ts          compiled and run
@@ -17,12 +18,13 @@ import { exportedNames } from './check-names.ts';
 import { filesBelow, report, ROOT } from './lib/files.ts';
 import { readExamples, readMarkdown, type Fence, type Markdown } from './lib/markdown.ts';
 import { printedOutputs, type PrintedOutput } from './lib/printed-output.ts';
+import { entryPointProblems, missingExamples, refusalProblems } from './lib/page-checks.ts';
 import { readSource } from './lib/source-text.ts';
 import { statementProblems } from './lib/statement-tables.ts';
 
 /** The generated programs. A program's lines have the numbers that they have in the document. */
 const WORK = '.cache/docs';
-const RUN_LIMIT_MS = 20_000;
+const RUN_LIMIT_MS = 120_000; // a busy machine is no failure
 const EXTENSIONS: Readonly<Record<string, string | undefined>> = {
   ts: 'ts',
   typescript: 'ts',
@@ -120,6 +122,28 @@ function examplePrograms(problems: string[]): Program[] {
       const document = `${SOURCES}/${file}`;
       return programsOf(document, readExamples(read(document)), problems);
     });
+}
+
+/** Number of programs in the docs that import a class or function, from which on its doc comment has an `@example`. */
+const PROGRAMS_FOR_EXAMPLE = 5;
+
+/** Compares pages with the package manifests and the sources. */
+function pageProblems(programs: readonly Program[]): string[] {
+  const sources = ['troupe', 'service', 'studio'].flatMap((name) =>
+    filesBelow(`packages/${name}/src`, '.ts').map((file) => read(`packages/${name}/src/${file}`)),
+  );
+  const codes = programs.map(({ code }) => code);
+  return [
+    ...refusalProblems(read('packages/service/src/service-failure.ts'), read('docs/errors.md')),
+    ...entryPointProblems(
+      JSON.parse(read('packages/troupe/package.json')) as Parameters<typeof entryPointProblems>[0],
+      ['@troupe/service', '@troupe/studio'],
+      read('docs/reference/entry-points.md'),
+    ),
+    ...missingExamples(codes, sources, PROGRAMS_FOR_EXAMPLE).map(
+      (name) => `${name}: many programs of the docs use it, and its doc comment has no @example`,
+    ),
+  ];
 }
 
 /** Compares the codes of the `ErrorCode` type with the headings of the page about errors. */
@@ -370,6 +394,7 @@ async function main(): Promise<void> {
     ...agentscopeProblems(),
   );
   const inDocs = all.flatMap((document) => readDocument(document, problems));
+  problems.push(...pageProblems(inDocs));
   const examples = examplePrograms(problems);
   if (examples.length < MIN_EXAMPLES)
     problems.push(`${SOURCES}: ${examples.length} doc comments have an @example, fewer than ${MIN_EXAMPLES}`);

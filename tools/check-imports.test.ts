@@ -154,7 +154,7 @@ describe('layers', () => {
 });
 
 describe('cycles', () => {
-  test('a cycle of values between files is a problem, a cycle of types is not', () => {
+  test('a cycle between files is a problem, of values and of types', () => {
     const circle = (keyword: string): string[] =>
       problemsOf({
         'util/a.ts': `import { b } from './b.ts';`,
@@ -166,7 +166,17 @@ describe('cycles', () => {
     ];
     expect(circle('import')).toEqual(expected);
     expect(circle('export')).toEqual(expected);
-    expect(circle('import type')).toEqual([]);
+    expect(circle('import type')).toEqual([
+      'files import types of each other in a circle: util/a.ts -> util/b.ts -> util/c.ts -> util/a.ts',
+    ]);
+  });
+
+  test('a ring of types may only go through the base of agents', () => {
+    const sources = {
+      'agent/agent-base.ts': `import type { Hook } from './hooks.ts';`,
+      'agent/hooks.ts': `import type { AgentBase } from './agent-base.ts';`,
+    };
+    expect(problemsOf(sources)).toEqual([]);
   });
 
   test('folders of one layer may import each other in one direction only', () => {

@@ -1,5 +1,5 @@
-// Holds the architecture of packages/troupe/src: imports point downwards only, value imports form no cycle, and
-// every dangerous verb (parsing JSON, reading the clock, fetching, …) has one home. The tables below are the rules.
+// Holds the architecture of packages/troupe/src: imports point downwards only, value imports form no cycle, imports of types
+// only one that is known, and every dangerous verb (parsing JSON, reading the clock, fetching, …) has one home. The tables below are the rules.
 
 import { readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
@@ -17,7 +17,20 @@ const SRC = 'packages/troupe/src';
 const LAYERS: readonly (readonly string[])[] = [
   ['util', 'errors'],
   ['message', 'event', 'state', 'hooks', 'config'],
-  ['model', 'formatter', 'memory', 'session', 'filesystem', 'embedding', 'token', 'tracing', 'tts'],
+  [
+    'model',
+    'formatter',
+    'memory',
+    'session',
+    'filesystem',
+    'embedding',
+    'document',
+    'vector',
+    'token',
+    'tracing',
+    'tts',
+    'stt',
+  ],
   ['toolkit', 'file-tools', 'plan', 'rag', 'longterm', 'compression', 'permission'],
   ['agent'],
   ['approval'],
@@ -36,10 +49,14 @@ const LEAF_CEILINGS: Readonly<Record<string, string>> = {
   providers: 'model',
   stores: 'model',
   skills: 'toolkit',
+  mem0: 'toolkit',
+  readers: 'model',
   tools: 'toolkit',
   mcp: 'subagent',
   a2a: 'react',
   otel: 'tracing',
+  speech: 'tts',
+  client: 'event',
 };
 
 /** May import anything; no other source may import it. */
@@ -48,7 +65,7 @@ const TESTING = 'testing';
 /** Files and folders that may import Node's modules. */
 const NODE_HOMES = [
   /^util\/(?:[^/]+\/)?[^/]+\.node\.ts$/,
-  /^(?:providers|stores|skills|tools|mcp|a2a|testing)\//,
+  /^(?:providers|stores|skills|speech|tools|mcp|a2a|readers|testing)\//,
 ];
 
 interface Ban {
@@ -86,7 +103,7 @@ const BANS: readonly Ban[] = [
   },
   {
     pattern: /(?:\bglobalThis\.|(?<![\w$.#]))process\./g,
-    homes: [/^util\/(?:[^/]+\/)?[^/]+\.node\.ts$/, /^(?:providers|stores|skills|tools|mcp|a2a)\//],
+    homes: [/^util\/(?:[^/]+\/)?[^/]+\.node\.ts$/, /^(?:providers|stores|skills|tools|mcp|a2a|readers)\//],
     advice: 'ask #platform',
   },
   {
@@ -249,6 +266,8 @@ function packageOf(specifier: string): string {
     .join('/');
 }
 
+/** File of the one ring of type imports: the public types of hooks and observers name the agent that has them. */
+const RING_OF_TYPES = 'agent/agent-base.ts';
 /** Folders with fewer files need no first file to read. */
 const MIN_FILES_WITH_FIRST = 4;
 /** A folder with more files has more than one subject. */
@@ -275,6 +294,7 @@ function folderProblems(sources: Project['sources']): string[] {
 export function checkProject({ sources, dependencies, aliases }: Project): string[] {
   const problems: string[] = [];
   const files = new Map<string, Set<string>>();
+  const withTypes = new Map<string, Set<string>>();
   const folders = new Map<string, Set<string>>();
   const link = (graph: Map<string, Set<string>>, from: string, to: string): void => {
     graph.set(from, (graph.get(from) ?? new Set()).add(to));
@@ -315,6 +335,7 @@ export function checkProject({ sources, dependencies, aliases }: Project): strin
         }
         const reason = whyNot(unit, unitOf(target));
         if (reason !== undefined) problems.push(`${here}: ${reason}`);
+        if (target !== RING_OF_TYPES) link(withTypes, file, target);
         if (isTypeOnly) continue;
         link(files, file, target);
         const [from, to] = [folderOf(file), folderOf(target)];
@@ -325,6 +346,9 @@ export function checkProject({ sources, dependencies, aliases }: Project): strin
   }
   for (const cycle of cyclesOf(files))
     problems.push(`files import each other in a circle: ${cycle.join(' -> ')}`);
+  if (cyclesOf(files).length === 0)
+    for (const cycle of cyclesOf(withTypes))
+      problems.push(`files import types of each other in a circle: ${cycle.join(' -> ')}`);
   for (const cycle of cyclesOf(folders))
     problems.push(`folders import each other in a circle: ${cycle.join(' -> ')}`);
   problems.push(...folderProblems(sources));
@@ -394,22 +418,24 @@ export function checkDependent({ src, sources, dependencies, entries }: Dependen
 }
 
 function readDependent(folder: string): Dependent {
-  const manifest = (dir: string): Record<'dependencies' | 'optionalDependencies' | 'exports', object> =>
+  type Field = 'dependencies' | 'optionalDependencies' | 'peerDependencies' | 'exports';
+  const manifest = (dir: string): Record<Field, object> =>
     JSON.parse(readFileSync(join(ROOT, dir, 'package.json'), 'utf8')) as never;
-  const { dependencies, optionalDependencies } = manifest(folder);
+  const { dependencies, optionalDependencies, peerDependencies } = manifest(folder);
   const src = `${folder}/src`;
   const files = filesBelow(src, '.ts').filter((file) => !/\.test(-d)?\.ts$/.test(file));
   return {
     src,
     sources: new Map(files.map((file) => [file, readFileSync(join(ROOT, src, file), 'utf8')])),
-    dependencies: Object.keys({ ...dependencies, ...optionalDependencies }),
+    dependencies: Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies }),
     entries: Object.keys(manifest('packages/troupe').exports).map((entry) => posix.join('troupe', entry)),
   };
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const project = readProject();
-  const studio = readDependent('packages/studio');
-  const problems = [...checkProject(project), ...checkDependent(studio)];
-  report(problems, `${project.sources.size + studio.sources.size} files in order`);
+  const dependents = ['packages/studio', 'packages/service'].map(readDependent);
+  const problems = [...checkProject(project), ...dependents.flatMap(checkDependent)];
+  const count = dependents.reduce((sum, { sources }) => sum + sources.size, project.sources.size);
+  report(problems, `${count} files in order`);
 }

@@ -235,10 +235,12 @@ async function exampleProblem(dir: string, name: string): Promise<string[]> {
   const child = spawn(process.execPath, args, { cwd: dir, env, timeout: EXAMPLE_LIMIT_MS });
   child.stdin.end('/exit\n'); // for the chat
   let output = '';
+  let asked = false;
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => {
       output += text;
-      if (output.includes('Ctrl-C ends')) child.kill('SIGINT'); // the Studio serves until then
+      if (!output.includes('Ctrl-C ends') || asked) return;
+      asked = child.kill('SIGINT'); // the Studio and the service serve until then
     });
   const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
   return code === 0

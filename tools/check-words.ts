@@ -13,6 +13,8 @@ const FOLDERS = [
   'packages/troupe/test',
   'packages/studio/src',
   'packages/studio/test',
+  'packages/service/src',
+  'packages/service/test',
   'examples',
   'tools',
   'bench',

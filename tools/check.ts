@@ -18,6 +18,7 @@ const PARTS: Readonly<Record<string, readonly [first: string, ...args: string[]]
   lint: ['node_modules/oxlint/bin/oxlint', '--type-aware', '--deny-warnings'],
   types: ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json', '--noEmit'],
   page: ['node_modules/typescript/bin/tsc', '-p', 'packages/studio/page/tsconfig.json', '--noEmit'],
+  budgets: ['tools/check-budgets.ts'],
   surface: ['tools/check-surface.ts'],
   imports: ['tools/check-imports.ts'],
   names: ['tools/check-names.ts'],

@@ -32,6 +32,7 @@ const NODE_PACKAGES = {
 const COMMANDS = {
   start: ['examples/studio/main.ts'],
   chat: ['examples/chat/main.ts'],
+  service: ['examples/service/main.ts'],
   test: ['node_modules/vitest/vitest.mjs', 'run'],
   'test:long': ['tools/test-long.mjs'],
   check: ['tools/check.ts'],

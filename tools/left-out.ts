@@ -15,6 +15,8 @@ export default function setup(): () => void {
     const lines = [...new Set(readFileSync(file, 'utf8').split('\n'))].filter((line) => line !== '').sort();
     rmSync(dirname(file), { recursive: true, force: true });
     if (lines.length === 0) return;
-    console.log(`Samples ran of these; \`npm run test:long\` runs them in full:\n  ${lines.join('\n  ')}`);
+    const command =
+      process.env['TROUPE_TEST_LONG'] === '1' ? 'TROUPE_TEST_FULL=1 npm run test:long' : 'npm run test:long';
+    console.log(`Samples ran of these; \`${command}\` runs them in full:\n  ${lines.join('\n  ')}`);
   };
 }
