@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 
 import { canRunExamples, runExample } from './run-example.ts';
 
-/** A line that each example prints. The chat and the Studio have tests of their own. */
+/** A line that each example prints. The chat, the service and the Studio have tests of their own. */
 const LINES: Readonly<Record<string, string>> = {
   a2a: 'travel > travel-agent asks for book_hotel {"city":"Lisbon"}: It costs money.',
   approval: 'What was allowed ran once, and the rest did not.',
@@ -16,10 +16,13 @@ const LINES: Readonly<Record<string, string>> = {
   handoff: 'repairs: Send the lamp to us, and we mend it.',
   'interrupt-and-steer': 'painter: All right, I put the brush down.',
   'killed-chat': 'Nothing was lost, and nothing was done twice.',
+  knowledge: 'Every answer names its document, and reading the folder again changes nothing.',
   mcp: 'the server offers: get_weather',
   'parallel-tools': '  Neverland: "TimeoutError: The tool gave no result within 0.6 s."',
   plan: '  - [ ] [WIP]insurance',
+  remembering: 'Three runs, one memory: what changed was replaced.',
   skills: 'make_slug ok: "making-of-troupe"',
+  'speaking-weather': 'Friday has spoken.',
   'structured-output': 'We go to Bergen for 2 nights and take: umbrella, boots.',
   'sub-agents': 'supervisor: About 17000 hours.',
   'tool-groups': '  send_mail {"to":"press@news.example","text":"Guess what!"}: denied',
@@ -33,7 +36,7 @@ test('every example is tested', () => {
   );
   const stories = folders
     .map(({ name }) => name)
-    .filter((name) => !['chat', 'studio', 'node_modules'].includes(name));
+    .filter((name) => !['chat', 'service', 'studio', 'node_modules'].includes(name));
   expect(stories.toSorted()).toEqual(Object.keys(LINES));
 });
 
