@@ -41,7 +41,7 @@ interface Told {
   readonly name: string;
   readonly id: string;
   readonly text: string;
-  /** Number of answers that were told when the agent call began: others hear these before this one. */
+  /** Number of answers that were told when the agent call that made it began: others hear these before this one. */
   readonly after: number;
 }
 
@@ -71,6 +71,8 @@ export class Chronicle {
   readonly paid: string[] = [];
   /** Answers that a caller, a listener or the hub was told, in order. */
   readonly told: Told[] = [];
+  /** Number of answers that were told when the agent call that made an answer began, by id of the answer. */
+  readonly said = new Map<string, number>();
   /** Pending tool calls that were told and not decided since, by id. */
   readonly asked = new Map<string, Name>();
   /** Text of all saves. */

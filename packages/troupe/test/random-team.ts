@@ -57,6 +57,7 @@ export class Team {
     for (const agent of this.agents.values()) {
       this.#hook('instance', (type, hook) => agent.registerInstanceHook(type, 'note', hook));
       agent.registerInstanceHook('postReply', 'redact', async (_, __, msg) => {
+        this.#noteSaid(agent, msg);
         await dice.wait(3);
         return msg.with({ content: redacted(msg) });
       });
@@ -316,10 +317,17 @@ export class Team {
     }
   }
 
+  /** The first answer of a run with a follow-up is in no `run_end`, but a later retry of its input returns it. */
+  #noteSaid(agent: ReActAgent, { id }: Msg): void {
+    const { said } = this.#chronicle;
+    const name = nameOf(agent);
+    if (!this.isDead && !said.has(id)) said.set(id, this.#heardFrom.get(name) ?? 0);
+  }
+
   #note(agent: ReActAgent, event: AgentEvent): void {
     if (this.isDead) return;
-    const { faults, saved, asked, told, counts } = this.#chronicle;
-    const name = NAMES.find((one) => one === agent.name) ?? 'ann';
+    const { faults, saved, asked, said, told, counts } = this.#chronicle;
+    const name = nameOf(agent);
     if (this.#ended.has(event.runId)) faults.push(`${event.type} of ${name} came after the end of its run`);
     if (event.type === 'approval_needed') {
       counts.asked++;
@@ -336,7 +344,13 @@ export class Team {
     counts.told++;
     if (status === 'interrupted') counts.stopped++;
     const isRepeated = told.some(({ id }) => id === msg.id); // by a call with `isRetry`
-    if (!isRepeated) told.push({ name, id: msg.id, text: msg.text, after: this.#heardFrom.get(name) ?? 0 });
+    if (!isRepeated)
+      told.push({
+        name,
+        id: msg.id,
+        text: msg.text,
+        after: said.get(msg.id) ?? this.#heardFrom.get(name) ?? 0,
+      });
     if (!saved.includes(msg.id)) faults.push(`the answer ${msg.text} was told before its save`);
     if (msg.text.includes('SECRET')) faults.push(`the raw answer ${msg.text} was told, ${status}`);
     if (status !== 'finished') return;
@@ -346,6 +360,10 @@ export class Team {
           `${key} ran ${this.#hookCounts.get(`${key} ${event.replyId}`) ?? 0} times for ${msg.text}`,
         );
   }
+}
+
+function nameOf({ name }: ReActAgent): Name {
+  return NAMES.find((one) => one === name) ?? 'ann';
 }
 
 /** History and pending tool calls, as another process has to find them. */
