@@ -5,6 +5,9 @@ import { afterAll, beforeAll } from 'vitest';
 
 const SERVER = process.env['TROUPE_TEST_POSTGRES'] ?? 'postgres://postgres@127.0.0.1:5432/test';
 
+/** Key of approvals, for every service on one database. */
+export const APPROVAL_KEY = 'a key of sixteen bytes or more';
+
 async function isThere(): Promise<boolean> {
   const client = new pg.Client({ connectionString: SERVER });
   try {

@@ -1,9 +1,11 @@
-// A service as a process of its own, for tests that kill it. Arguments: SQLite file, file of effects, and when to kill itself.
+// A service as a process of its own, for tests that kill it. Arguments: SQLite file or address of a PostgreSQL, file of effects, and when to
+// kill itself.
 
 import { appendFileSync } from 'node:fs';
 
-import { createService } from '../src/index.ts';
+import { createService, postgresStorage } from '../src/index.ts';
 import { durableAgent } from './durable-agents.ts';
+import { APPROVAL_KEY } from './postgres-database.ts';
 
 const [path = '', effectsFile = '', killAt = ''] = process.argv.slice(2);
 let bodies = 0;
@@ -16,7 +18,7 @@ async function dieAt(): Promise<void> {
 }
 
 const service = await createService({
-  store: path,
+  store: path.startsWith('postgres') ? postgresStorage(path, { approvalKey: APPROVAL_KEY }) : path,
   shutdownMs: 0,
   agents: {
     assistant: () =>

@@ -1,21 +1,21 @@
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
-
 import { getLogger } from 'troupe';
 
 import type { NoticeKind } from '../store/store-notices.ts';
 import { FencedError } from '../store/run-table.ts';
 import type { RunRecord } from '../store/run-record.ts';
+import { OwnerWatch } from './owner-watch.ts';
 import { RunExecution, type ExecutionParts } from './run-execution.ts';
 
 export interface SchedulerOptions {
   /** Maximum runs of this process at the same time. 0 makes it a gateway: it answers requests, and other processes run. @default 1000 */
   readonly maxRuns?: number | undefined;
-  /** Time without a sign of life after which the runs of another process are taken over. @default 5000 */
+  /** Time without a sign of life after which the runs of a process that still has its connection are taken over. @default 5000 */
   readonly takeOverMs?: number | undefined;
 }
 
 const BEAT_MS = 1000;
+/** Interval of looking for processes whose lock in the database is free. */
+const LOCK_LOOK_MS = 200;
 const CONTROL_POLL_MS = 100;
 /** Interval with a store that sends notices: finds the messages of lost notices. */
 const SLOW_POLL_MS = 1000;
@@ -26,14 +26,13 @@ const LAST_WAIT_MS = 1000;
 const MAX_LEFT_BEHIND = 10_000;
 
 /**
- * Runs the queued runs, one for each session at a time, over all processes that share the database. A run of a process that died is
- * taken over: at once if that process ran on this machine, otherwise after `takeOverMs` without a sign of life.
+ * Runs the queued runs, one for each session at a time, over all processes that share the database. The runs of a process that died are
+ * taken over; how that is known: `OwnerWatch`.
  */
 export class RunScheduler {
-  readonly owner = randomUUID();
   readonly #parts: ExecutionParts;
+  readonly #watch: OwnerWatch;
   readonly #maxRuns: number;
-  readonly #takeOverMs: number;
   readonly #running = new Map<string, { readonly execution: RunExecution; readonly done: Promise<void> }>();
   readonly #timers: NodeJS.Timeout[] = [];
   #isClosing = false;
@@ -42,8 +41,8 @@ export class RunScheduler {
 
   constructor(parts: ExecutionParts, { maxRuns = 1000, takeOverMs = 5000 }: SchedulerOptions = {}) {
     this.#parts = parts;
+    this.#watch = new OwnerWatch(parts.store, takeOverMs, parts.now);
     this.#maxRuns = maxRuns;
-    this.#takeOverMs = takeOverMs;
   }
 
   /** Number of runs in this process. */
@@ -53,13 +52,17 @@ export class RunScheduler {
 
   /** Begins to run, and goes on with what an earlier process left. */
   async start(): Promise<void> {
-    await this.#beat();
+    await this.#watch.beat();
     await this.look();
     this.#every(BEAT_MS, async () => {
-      await this.#beat();
+      await this.#watch.beat();
       await this.look();
     });
     const { notices } = this.#parts.store;
+    if (notices !== undefined && this.#maxRuns > 0)
+      this.#every(LOCK_LOOK_MS, async () => {
+        if (await this.#watch.removeDead()) await this.wake();
+      });
     this.#every(notices === undefined ? CONTROL_POLL_MS : SLOW_POLL_MS, () => this.#deliverRemote());
     notices?.listen((kind, id) => this.#noticed(kind, id));
   }
@@ -92,22 +95,22 @@ export class RunScheduler {
     return true;
   }
 
-  /** Waits for running runs for `graceMs`, then hands the rest over. */
+  /** Waits for running runs for `graceMs`, with signs of life and interrupts as before, then hands the rest over. */
   async close(graceMs: number): Promise<void> {
     this.#isClosing = true;
-    for (const timer of this.#timers) clearInterval(timer);
     await this.#looking;
     const all = Promise.all([...this.#running.values()].map(({ done }) => done));
     await within(all, graceMs);
     for (const { execution } of this.#running.values()) execution.handOver();
     await within(all, LAST_WAIT_MS);
-    await this.#parts.store.database.query('DELETE FROM service_owners WHERE id = ?', [this.owner]);
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#watch.leave();
   }
 
   #every(ms: number, work: () => Promise<void>): void {
     let isBusy = false;
     const tick = async (): Promise<void> => {
-      if (isBusy || this.#isClosing) return;
+      if (isBusy) return;
       isBusy = true;
       try {
         await work();
@@ -121,14 +124,6 @@ export class RunScheduler {
     const timer = setInterval(() => void tick(), ms);
     timer.unref();
     this.#timers.push(timer);
-  }
-
-  async #beat(): Promise<void> {
-    await this.#parts.store.database.query(
-      `INSERT INTO service_owners (id, host, pid, beat_at) VALUES (?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at`,
-      [this.owner, hostname(), process.pid, this.#parts.now()],
-    );
   }
 
   async #lookAll(): Promise<void> {
@@ -150,20 +145,11 @@ export class RunScheduler {
 
   /** Runs whose process is gone, and runs of this process that were cut off while the database was away. */
   async #leftBehind(): Promise<readonly RunRecord[]> {
-    const { runs, database } = this.#parts.store;
-    const isCutOff = ({ owner, id }: RunRecord): boolean => owner !== this.owner || !this.#running.has(id);
-    const running = (await runs.running(MAX_LEFT_BEHIND)).filter(isCutOff);
+    const { owner: self } = this.#watch;
+    const isCutOff = ({ owner, id }: RunRecord): boolean => owner !== self || !this.#running.has(id);
+    const running = (await this.#parts.store.runs.running(MAX_LEFT_BEHIND)).filter(isCutOff);
     if (running.length === 0) return [];
-    const owners = await database.query('SELECT id, host, pid, beat_at FROM service_owners');
-    const alive = new Set(
-      owners
-        .filter(({ host, pid, beat_at }) => {
-          if (Number(beat_at) < this.#parts.now() - this.#takeOverMs) return false;
-          return host !== hostname() || isAlive(Number(pid));
-        })
-        .map(({ id }) => id)
-        .filter((id) => id !== this.owner),
-    );
+    const alive = await this.#watch.alive();
     return running.filter(({ owner }) => owner === undefined || !alive.has(owner));
   }
 
@@ -172,7 +158,7 @@ export class RunScheduler {
     const claimed = await store.database
       .transaction(async (tx) => {
         if (!(await store.sessions.occupy(tx, run.user, run.session, run.id))) return undefined;
-        const begun = await store.runs.beginAttempt(tx, run, this.owner, now());
+        const begun = await store.runs.beginAttempt(tx, run, this.#watch.owner, now());
         if (begun === undefined) throw new FencedError(run.id);
         return begun;
       })
@@ -214,7 +200,10 @@ export class RunScheduler {
     if (this.#isClosing) return;
     const failed = (): void => {}; // looked again with the next beat
     if (kind === 'events') this.#parts.log.noticed(id);
-    else if (kind === 'work') void this.look().catch(failed);
+    else if (kind === 'lock') {
+      this.#watch.lockChanged();
+      void this.#watch.beat().catch(failed);
+    } else if (kind === 'work') void this.look().catch(failed);
     else void (id === undefined ? this.#deliverRemote() : this.deliver(id)).catch(failed);
   }
 
@@ -224,7 +213,7 @@ export class RunScheduler {
     const rows = await this.#parts.store.database.query(
       `SELECT id FROM service_runs WHERE owner = ? AND status = 'running' AND (interrupt IS NOT NULL
        OR id IN (SELECT run_id FROM service_inputs WHERE seen_step IS NULL))`,
-      [this.owner],
+      [this.#watch.owner],
     );
     for (const { id } of rows) await this.deliver(String(id));
   }
@@ -235,13 +224,4 @@ async function within(promise: Promise<unknown>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   await Promise.race([promise, new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);
   clearTimeout(timer);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
 }

@@ -1,17 +1,21 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 
 import type { Client, ClientConfig } from 'pg';
 
 import type { ServiceDatabase } from './database.ts';
+import { LOCK_CLASS } from './owner-table.ts';
 import type { NoticeKind, NoticeListener, StoreNotices } from './store-notices.ts';
 
 const CHANNEL = 'troupe_service';
 const PER_STATEMENT = 100;
 const RECONNECT_MS = 500;
+/** Numbers of locks are positive 32-bit integers. */
+const MAX_LOCK = 2 ** 31 - 1;
 
 /**
  * Notices by LISTEN and NOTIFY, over one connection of its own. Notices that arrive while a statement runs share the next one, and are
- * sent outside of transactions: a NOTIFY inside would make all commits of the database wait for each other.
+ * sent outside of transactions: a NOTIFY inside would make all commits of the database wait for each other. The connection holds an
+ * advisory lock with a random number, which is free as soon as the connection ends.
  */
 export class PostgresNotices implements StoreNotices {
   readonly #database: ServiceDatabase;
@@ -23,11 +27,16 @@ export class PostgresNotices implements StoreNotices {
   #sending: Promise<void> | undefined;
   #client: Client | undefined;
   #retry: NodeJS.Timeout | undefined;
+  #lock: number | undefined;
   #isClosed = false;
 
   constructor(database: ServiceDatabase, config: ClientConfig) {
     this.#database = database;
     this.#config = config;
+  }
+
+  get lock(): number | undefined {
+    return this.#lock;
   }
 
   send(kind: NoticeKind, id = ''): void {
@@ -70,22 +79,28 @@ export class PostgresNotices implements StoreNotices {
     const client = new pg.Client({ keepAlive: true, ...this.#config });
     this.#client = client;
     client.on('error', () => {}); // `end` follows
-    client.on('end', () => this.#connectLater());
+    client.on('end', () => {
+      const wasListening = this.#lock !== undefined;
+      this.#lock = undefined;
+      this.#connectLater(wasListening ? 0 : RECONNECT_MS);
+      if (wasListening && !this.#isClosed) this.#listener('lock');
+    });
     client.on('notification', ({ payload = '' }) => this.#receive(payload));
     try {
       await client.connect();
       await client.query(`LISTEN ${CHANNEL}`);
-      for (const kind of ['events', 'control', 'work'] as const) this.#listener(kind);
+      this.#lock = await lockOf(client);
+      for (const kind of ['events', 'control', 'work', 'lock'] as const) this.#listener(kind);
     } catch {
-      this.#connectLater();
+      this.#connectLater(RECONNECT_MS);
       await client.end().catch(() => {});
     }
   }
 
-  #connectLater(): void {
+  #connectLater(ms: number): void {
     if (this.#isClosed) return;
     clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => void this.#connect(), RECONNECT_MS);
+    this.#retry = setTimeout(() => void this.#connect(), ms);
     this.#retry.unref();
   }
 
@@ -93,5 +108,15 @@ export class PostgresNotices implements StoreNotices {
     const [sender, kind, id = ''] = payload.split(' ');
     if (sender === this.#sender || (kind !== 'events' && kind !== 'control' && kind !== 'work')) return;
     this.#listener(kind, id === '' ? undefined : id);
+  }
+}
+
+/** Takes a lock that nobody else has, and holds it as long as the connection lives. */
+async function lockOf(client: Client): Promise<number> {
+  for (;;) {
+    const lock = randomInt(1, MAX_LOCK);
+    const sql = 'SELECT pg_try_advisory_lock($1, $2) AS taken';
+    const { rows } = await client.query<{ taken: boolean }>(sql, [LOCK_CLASS, lock]);
+    if (rows[0]?.taken === true) return lock;
   }
 }

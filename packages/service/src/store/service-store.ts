@@ -6,6 +6,7 @@ import type { ApprovalKey } from 'troupe/store';
 import { CommitQueue } from './commit-queue.ts';
 import type { ServiceDatabase } from './database.ts';
 import { EventTable } from './event-table.ts';
+import { OwnerTable } from './owner-table.ts';
 import { PostgresNotices } from './postgres-notices.ts';
 import { RunTable } from './run-table.ts';
 import { SessionTable } from './session-table.ts';
@@ -48,6 +49,7 @@ export class ServiceStore {
   readonly sessionStates: Session;
   readonly sessions: SessionTable;
   readonly runs: RunTable;
+  readonly owners: OwnerTable;
   readonly events: EventTable;
   readonly usage: UsageTable;
   readonly commits: CommitQueue;
@@ -58,6 +60,7 @@ export class ServiceStore {
     this.sessionStates = sessions;
     this.sessions = new SessionTable(database);
     this.runs = new RunTable(database);
+    this.owners = new OwnerTable(database);
     this.events = new EventTable(database);
     this.usage = new UsageTable(database);
     this.commits = new CommitQueue(database);

@@ -39,6 +39,7 @@ const VERSIONS: readonly (readonly string[])[] = [
     'ALTER TABLE service_runs ADD COLUMN journal_format BIGINT',
     'CREATE INDEX service_runs_by_end ON service_runs (ended_at)',
   ],
+  ['ALTER TABLE service_owners ADD COLUMN lock_key BIGINT'],
 ];
 
 /** Makes the tables of the service, or updates them. @throws Error, without any change, if the tables are newer than this program */

@@ -217,17 +217,23 @@ export class Session implements AsyncDisposable {
 
   /**
    * Copies the saved state of one session to a new session.
-   * @throws SessionNotFoundError, or SessionConflictError if the new session already exists
+   * @param options revision: the newest, which is the default, or the one before it
+   * @throws SessionNotFoundError, also for a revision that is not stored any more; SessionConflictError if the new session already exists
    */
-  copy(from: SessionKey, to: SessionKey): Promise<SessionInfo> {
+  copy(from: SessionKey, to: SessionKey, options: { readonly revision?: number } = {}): Promise<SessionInfo> {
+    const { revision } = options;
     return this.#enqueue('Copying to', to, async (target) => {
       const source = await toSessionKey(from);
-      const found = await this.#reader.read(source, async (head) => {
+      const readLists = async (head: Head): Promise<{ head: Head; listsToSave: readonly ListToSave[] }> => {
         const listsToSave: ListToSave[] = [];
         for (const list of head.lists) listsToSave.push(await this.#reader.readForSave(source, head, list));
         return { head, listsToSave };
-      });
-      if (found === undefined) throw new SessionNotFoundError(source);
+      };
+      const found = await this.#reader.read(source, readLists, revision);
+      if (found === undefined)
+        throw revision === undefined
+          ? new SessionNotFoundError(source)
+          : new SessionNotFoundError(source, `There is no revision ${revision} any more of session`);
       const { head, listsToSave } = found;
       const { components } = head;
       const macs = await this.#macs.signCopy(source, head, target);

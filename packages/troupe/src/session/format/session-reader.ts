@@ -28,19 +28,33 @@ export class SessionReader {
     this.#store = store;
   }
 
-  /** Reads the data of the newest head; repeats if a save has removed that data meanwhile. */
-  async read<T>(key: CheckedKey, body: (head: Head) => Promise<T>): Promise<T | undefined> {
+  /**
+   * Reads the data of the newest head, or of the head with a revision that is still stored; repeats if a save has removed that data
+   * meanwhile.
+   */
+  async read<T>(
+    key: CheckedKey,
+    body: (head: Head) => Promise<T>,
+    revision?: number,
+  ): Promise<T | undefined> {
     for (let reads = 1; ; reads++) {
-      const stored = await this.#store.readHead(key, 'current');
+      const stored = await this.#headOf(key, revision);
       if (stored === undefined) return undefined;
       try {
         return await body(readHead(stored.text, stored.location));
       } catch (error) {
         if (!(error instanceof SessionCorruptError) || reads === MAX_READS) throw error;
-        const again = await this.#store.readHead(key, 'current');
+        const again = await this.#headOf(key, revision);
         if (again?.revision === stored.revision && again.text === stored.text) throw error;
       }
     }
+  }
+
+  async #headOf(key: CheckedKey, revision: number | undefined): Promise<StoredHead | undefined> {
+    const current = await this.#store.readHead(key, 'current');
+    if (revision === undefined || current?.revision === revision) return current;
+    const previous = await this.#store.readHead(key, 'previous');
+    return previous?.revision === revision ? previous : undefined;
   }
 
   /** State of some components, with the log positions of list items. */

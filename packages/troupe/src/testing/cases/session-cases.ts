@@ -545,6 +545,24 @@ export const SESSION_CASES: readonly SessionCase[] = [
     },
   },
   {
+    name: 'the save before the last can be copied',
+    run: async (open) => {
+      const session = await open();
+      const book = new Notebook();
+      for (const value of ['a', 'b', 'c']) await session.save('past', { book: book.add(value) });
+      for (const [revision, values] of [
+        [3, ['a', 'b', 'c']],
+        [2, ['a', 'b']],
+      ] as const) {
+        await session.copy('past', `copy-${revision}`, { revision });
+        checkSame((await loaded(await open(), `copy-${revision}`)).values, values, `revision ${revision}`);
+      }
+      const gone = await thrownBy(session.copy('past', 'x', { revision: 1 }), 'a copy of an older save');
+      check(gone instanceof SessionNotFoundError, `It is ${String(gone)}.`);
+      checkSame(await session.exists('x'), false, 'whether it was copied');
+    },
+  },
+  {
     name: 'the save before the last can be restored',
     run: async (open) => {
       const session = await open();
