@@ -11,6 +11,8 @@ import { agUiRoutes } from './protocols/ag-ui-routes.ts';
 import { aiSdkRoutes } from './protocols/ai-sdk-routes.ts';
 import { openAiRoutes } from './protocols/openai-routes.ts';
 import { responsesRoutes } from './protocols/responses-routes.ts';
+import { A2AMount } from './mounts/a2a-mount.ts';
+import { McpMount } from './mounts/mcp-mount.ts';
 import { ServiceMetrics } from './http/metrics.ts';
 import { makeApp } from './http/service-app.ts';
 import { UserLimiter, type UserLimits } from './limits/user-limits.ts';
@@ -19,6 +21,7 @@ import { RunScheduler, type SchedulerOptions } from './runs/run-scheduler.ts';
 import { AgentTable, type ServedAgents } from './runs/served-agent.ts';
 import { scheduleRoutes } from './schedules/schedule-routes.ts';
 import { Schedules } from './schedules/schedules.ts';
+import type { SessionRecord } from './store/run-record.ts';
 import { ServiceStore, sqliteStorage, type ServiceStorage } from './store/service-store.ts';
 
 export interface ServiceOptions extends SchedulerOptions {
@@ -33,6 +36,8 @@ export interface ServiceOptions extends SchedulerOptions {
   readonly maxBodyBytes?: number | undefined;
   /** Origins of web pages that may call the service from a browser. @default none */
   readonly corsOrigins?: readonly string[] | undefined;
+  /** Address of the service for its clients, for agent cards, such as behind a proxy. @default that of each request */
+  readonly url?: string | undefined;
   /** Maximum wait of `close` for running runs. Runs still running are handed over. @default 10 000 */
   readonly shutdownMs?: number | undefined;
   /** Days after which ended runs are deleted, with their events and journals. Sessions and their messages stay. @default never */
@@ -113,19 +118,34 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const schedules = new Schedules(store, requests, now);
   const closing = new AbortController();
   const protocolParts = { requests, log, limiter };
+  const maxBodyBytes = options.maxBodyBytes ?? 1024 * 1024;
+  const mountParts = {
+    ...protocolParts,
+    agents,
+    states: store.sessionStates,
+    maxBodyBytes,
+    url: options.url,
+    isOpen: auth === undefined,
+    closing: closing.signal,
+  };
+  const [a2a, mcp] = [new A2AMount(mountParts), new McpMount(mountParts)];
+  const onDeleted = (session: SessionRecord): Promise<void> =>
+    a2a.forget(session.user, session.agent, session.id);
   const app = makeApp({
     routes: [
-      ...apiRoutes({ store, log, agents, requests, limiter, closing: closing.signal }),
+      ...apiRoutes({ store, log, agents, requests, limiter, closing: closing.signal, onDeleted }),
       ...scheduleRoutes(schedules),
       ...aiSdkRoutes(protocolParts),
       ...agUiRoutes(protocolParts),
       ...openAiRoutes(protocolParts, agents),
       ...responsesRoutes(protocolParts),
+      ...a2a.routes,
+      ...mcp.routes,
     ],
     authenticate: auth,
     limiter,
     metrics,
-    maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
+    maxBodyBytes,
     corsOrigins: options.corsOrigins ?? [],
     isReady: async () =>
       !closing.signal.aborted && (await store.database.query('SELECT 1 AS one')).length === 1,
@@ -150,6 +170,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       return done;
     });
     await scheduler.close(shutdownMs);
+    await Promise.all([a2a.close(), mcp.close()]);
     for (const server of servers) server.closeAllConnections();
     await Promise.all(closed);
     metrics.close();

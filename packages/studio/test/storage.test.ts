@@ -41,6 +41,25 @@ test('a second Studio on the same folder is refused with advice', async () => {
   );
 });
 
+test('agents are listed in the order in which they were told first', () => {
+  const { hub } = hubAt(0);
+  hub.openRun({ id: 'run', project: 'p', name: 'x', source: 'program' });
+  const put = (id: string, name: string): void =>
+    hub.store.putAgent('run', {
+      id,
+      name,
+      className: 'A',
+      path: [name],
+      hubs: [],
+      isRunning: false,
+      isReachable: true,
+    });
+  for (const id of ['9', '1', '5', '0']) put(id, `agent ${id}`);
+  put('1', 'renamed');
+  const names = hub.store.agents('run').map(({ name }) => name);
+  expect(names).toEqual(['agent 9', 'renamed', 'agent 5', 'agent 0']);
+});
+
 test('old runs that have ended are deleted, and runs that go on are kept', () => {
   const { hub, clock } = hubAt(Date.UTC(2026, 0, 1));
   hub.openRun({ id: 'old', project: 'p', name: 'old', source: 'otlp' });

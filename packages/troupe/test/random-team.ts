@@ -324,6 +324,12 @@ export class Team {
     if (!this.isDead && !said.has(id)) said.set(id, this.#heardFrom.get(name) ?? 0);
   }
 
+  #forgetClosed(agent: ReActAgent): void {
+    const { asked } = this.#chronicle;
+    const pending = new Set(agent.pendingCalls.map(({ id }) => id));
+    for (const [id, owner] of asked) if (owner === nameOf(agent) && !pending.has(id)) asked.delete(id);
+  }
+
   #note(agent: ReActAgent, event: AgentEvent): void {
     if (this.isDead) return;
     const { faults, saved, asked, said, told, counts } = this.#chronicle;
@@ -339,6 +345,7 @@ export class Team {
     counts.runs++;
     this.#ended.add(event.runId);
     const { msg, status } = event;
+    if (status === 'interrupted') this.#forgetClosed(agent); // an interrupt closes pending tool calls
     if (msg === undefined || (status !== 'finished' && status !== 'interrupted')) return;
     if (msg.pending !== undefined && msg.pending.length > 0) return;
     counts.told++;

@@ -23,6 +23,8 @@ export interface ApiParts {
   readonly limiter: UserLimiter;
   /** Aborted when the service closes. */
   readonly closing: AbortSignal;
+  /** Called with a deleted session: deletes its tasks of A2A. */
+  readonly onDeleted: (session: SessionRecord) => Promise<void>;
 }
 
 const PAGE = { limit: schemas.LIMIT, cursor: schemas.CURSOR };
@@ -33,7 +35,7 @@ export function apiRoutes(parts: ApiParts): readonly Route[] {
   return [...sessionRoutes(parts), ...runRoutes(parts)];
 }
 
-function sessionRoutes({ store, agents, requests }: ApiParts): readonly Route[] {
+function sessionRoutes({ store, agents, requests, onDeleted }: ApiParts): readonly Route[] {
   return [
     {
       method: 'get',
@@ -96,7 +98,9 @@ function sessionRoutes({ store, agents, requests }: ApiParts): readonly Route[] 
       summary: 'Delete a session with its runs, events and state',
       status: 204,
       handle: async ({ caller, params }) => {
-        await requests.deleteSession(caller.user, of(params, 'session'));
+        const session = await requests.session(caller.user, of(params, 'session'));
+        await requests.deleteSession(caller.user, session.id);
+        await onDeleted(session);
         return undefined;
       },
     },

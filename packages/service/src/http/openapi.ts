@@ -29,6 +29,7 @@ function operationOf({
   status,
   answer,
   mediaType,
+  isPublic,
 }: Route): JsonObject {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   const parameters = [
@@ -45,6 +46,7 @@ function operationOf({
   return {
     operationId: `${method} ${path}`.replace(/[^a-z]+/gi, '_').replace(/_$/, ''),
     summary,
+    ...(isPublic === true && { security: [] }),
     parameters,
     ...(body !== undefined && {
       requestBody: { required: true, content: { 'application/json': { schema: body } } },

@@ -3,6 +3,7 @@ import { validateWith } from 'troupe/kernel';
 
 import type { Caller } from '../auth/authenticate.ts';
 import { ServiceFailure } from '../service-failure.ts';
+import { readBody } from './read-body.ts';
 
 /** One request, authenticated, with its validated parts. */
 export interface RouteRequest {
@@ -13,6 +14,8 @@ export interface RouteRequest {
   readonly headers: Headers;
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal;
+  /** The request itself. Its body is unread if the route has no schema for it. */
+  readonly request: Request;
 }
 
 /** One operation of the API: what validates a request is also what the OpenAPI document says. */
@@ -29,6 +32,8 @@ export interface Route {
   readonly answer?: JsonSchema;
   /** Media type of the answer. @default 'application/json' */
   readonly mediaType?: string;
+  /** Whether the route answers without a token: there is no caller. @default false */
+  readonly isPublic?: boolean;
   /** A refusal in the form of another protocol. @default problem+json */
   readonly failure?: (failure: ServiceFailure) => Response;
   readonly handle: (request: RouteRequest) => Promise<Response | object | undefined>;
@@ -36,23 +41,14 @@ export interface Route {
 
 /** Reads a body of JSON, at most `maxBytes` long. @throws ServiceFailure */
 export async function readJsonBody(request: Request, maxBytes: number): Promise<unknown> {
-  const declared = Number(request.headers.get('content-length') ?? 0);
-  if (declared > maxBytes) throw tooLarge(maxBytes);
+  const body = await readBody(request, maxBytes);
+  if (body.byteLength === 0) return {};
   const type = request.headers.get('content-type') ?? '';
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  if (request.body !== null)
-    for await (const chunk of request.body) {
-      size += chunk.byteLength;
-      if (size > maxBytes) throw tooLarge(maxBytes);
-      chunks.push(chunk);
-    }
-  if (size === 0) return {};
   // A page of another origin can't send this type without asking first.
   if (!/^application\/(?:[\w.+-]+\+)?json\b/i.test(type))
     throw new ServiceFailure('invalid_request', 'The body must have the content type application/json.');
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
     return JSON.parse(text, withoutPrototype);
   } catch {
     throw new ServiceFailure('invalid_request', 'The body is not JSON.');
@@ -62,10 +58,6 @@ export async function readJsonBody(request: Request, maxBytes: number): Promise<
 /** Leaves out keys that could reach a prototype. */
 function withoutPrototype(key: string, value: unknown): unknown {
   return key === '__proto__' ? undefined : value;
-}
-
-function tooLarge(maxBytes: number): ServiceFailure {
-  return new ServiceFailure('too_large', `The body is larger than ${maxBytes} bytes.`);
 }
 
 /** @throws ServiceFailure with the first problem */

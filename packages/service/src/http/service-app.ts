@@ -22,6 +22,8 @@ export interface AppOptions {
 }
 
 const LOCAL: Caller = { user: 'local' };
+/** Caller of a public route. */
+const NOBODY: Caller = { user: '' };
 /** Parameter of a path: without control characters, which a database may refuse. */
 const PARAM = /^[^\p{Cc}\p{Cs}]{1,512}$/u;
 const LOOPBACK = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i;
@@ -75,8 +77,9 @@ export function makeApp(options: AppOptions): Hono {
 
 async function answer(context: Context, route: Route, options: AppOptions): Promise<Response> {
   const request = context.req.raw;
-  const caller = await callerOf(context, options.authenticate);
-  options.limiter.countRequest(caller.user);
+  const caller = route.isPublic === true ? NOBODY : await callerOf(context, options.authenticate);
+  if (caller === NOBODY && options.authenticate === undefined && !isLoopback(context)) throw notLoopback();
+  if (caller !== NOBODY) options.limiter.countRequest(caller.user);
   const params = context.req.param();
   if (Object.values(params).some((param) => !PARAM.test(param)))
     throw new ServiceFailure('not_found', 'There is nothing with such an id.');
@@ -95,6 +98,7 @@ async function answer(context: Context, route: Route, options: AppOptions): Prom
     body: await validated(route.body, body, 'body'),
     headers: request.headers,
     signal: request.signal,
+    request,
   });
   if (result instanceof Response) return result;
   return result === undefined
@@ -135,7 +139,9 @@ async function cors(
   const headers = {
     'access-control-allow-origin': origin,
     'access-control-allow-methods': 'GET, POST, DELETE',
-    'access-control-allow-headers': 'authorization, content-type, idempotency-key, last-event-id',
+    'access-control-allow-headers':
+      'authorization, content-type, idempotency-key, last-event-id, x-session-id, a2a-version, mcp-session-id, mcp-protocol-version',
+    'access-control-expose-headers': 'mcp-session-id',
     vary: 'origin',
   };
   if (context.req.method === 'OPTIONS') return new Response(null, { status: 204, headers });

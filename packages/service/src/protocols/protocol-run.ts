@@ -24,6 +24,8 @@ export interface ProtocolRequest {
   /** Makes decisions of the pending tool calls of the session; undefined or none: the messages are new input. */
   readonly decide?: (pending: readonly PendingCall[]) => readonly PendingDecision[];
   readonly key?: string | undefined;
+  /** Closes pending tool calls when new messages come; otherwise the messages are refused. @default true */
+  readonly closePending?: boolean;
 }
 
 /**
@@ -32,13 +34,16 @@ export interface ProtocolRequest {
  */
 export async function startProtocolRun(parts: ProtocolParts, request: ProtocolRequest): Promise<RunRecord> {
   const { requests, limiter } = parts;
-  const { user, agent, msgs, key } = request;
+  const { user, agent, msgs, key, closePending = true } = request;
   await limiter.assertRun(user);
   const session = sessionIdOf(agent, request.conversation);
   await requests.addSession(user, { agent, id: session }).catch((error: unknown) => {
     if (!(error instanceof ServiceFailure) || error.code !== 'session_exists') throw error;
   });
-  const pending = request.decide === undefined ? [] : await requests.pending(user, session);
+  const found = await requests.session(user, session);
+  if (found.agent !== agent)
+    throw new ServiceFailure('session_exists', `The conversation belongs to the agent '${found.agent}'.`);
+  const pending = request.decide === undefined ? [] : found.pending;
   const decisions = request.decide?.(pending) ?? [];
   if (decisions.length === 0 && msgs.length === 0)
     throw new ServiceFailure(
@@ -48,7 +53,7 @@ export async function startProtocolRun(parts: ProtocolParts, request: ProtocolRe
   const { run } = await requests.start(
     user,
     session,
-    decisions.length > 0 ? { msgs: [], decisions } : { msgs, closePending: true },
+    decisions.length > 0 ? { msgs: [], decisions } : { msgs, ...(closePending && { closePending }) },
     { key },
   );
   return run;

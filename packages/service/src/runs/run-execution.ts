@@ -153,6 +153,7 @@ export class RunExecution {
         request.msgs.length === 0 ? undefined : request.msgs.map((msg) => Msg.from(msg)),
         {
           nested: true,
+          lifetime: 'detached', // a tool of another agent may have started the run
           signal: this.#stop.signal,
           runStep: journal.runner({
             onStep: (step, isRecorded) => this.#onStep(step, isRecorded),

@@ -53,7 +53,7 @@ export class BrowserWindow implements AsyncDisposable {
     this.#context = context;
     this.page = page;
     this.#profile = profile;
-    page.setDefaultTimeout(12_000); // a test tells what it waited for
+    page.setDefaultTimeout(25_000); // a test tells what it waited for
     page.on('pageerror', (error) => this.faults.push(error.message));
     page.on('console', (message) => {
       if (message.type() === 'error') this.faults.push(message.text());

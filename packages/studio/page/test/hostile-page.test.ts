@@ -34,7 +34,8 @@ const FIND_ACTIVE = `(() => {
   return found;
 })()`;
 
-describe.skipIf(CHROMIUM === undefined)('hostile texts in a browser', () => {
+// Hundreds of texts are drawn and looked at in each test: long on a busy machine.
+describe.skipIf(CHROMIUM === undefined)('hostile texts in a browser', { timeout: 180_000 }, () => {
   const studios = new Studios();
   let client: StudioClient;
   let window: BrowserWindow;
@@ -112,54 +113,50 @@ describe.skipIf(CHROMIUM === undefined)('hostile texts in a browser', () => {
     expect(HOSTILE_TEXTS.length).toBeGreaterThanOrEqual(150);
   });
 
-  test.each(['user', 'assistant'] as const)(
-    'in messages of role %s are shown',
-    { timeout: 120_000 },
-    async (role) => {
-      const id = `messages-${role}`;
-      await agentScope('registerRun', {
-        id,
-        project: 'x',
-        name: 'x',
-        timestamp: TIME,
-        pid: 1,
-        status: 'running',
+  test.each(['user', 'assistant'] as const)('in messages of role %s are shown', async (role) => {
+    const id = `messages-${role}`;
+    await agentScope('registerRun', {
+      id,
+      project: 'x',
+      name: 'x',
+      timestamp: TIME,
+      pid: 1,
+      status: 'running',
+    });
+    for (const [index, text] of HOSTILE_TEXTS.entries())
+      await agentScope('pushMessage', {
+        runId: id,
+        replyId: `r${index}`,
+        replyName: 'Ann',
+        replyRole: role,
+        msg: {
+          id: `m${index}`,
+          name: 'Ann',
+          role,
+          content: [{ type: 'text', text }],
+          metadata: {},
+          timestamp: TIME,
+        },
       });
-      for (const [index, text] of HOSTILE_TEXTS.entries())
-        await agentScope('pushMessage', {
-          runId: id,
-          replyId: `r${index}`,
-          replyName: 'Ann',
-          replyRole: role,
-          msg: {
-            id: `m${index}`,
-            name: 'Ann',
-            role,
-            content: [{ type: 'text', text }],
-            metadata: {},
-            timestamp: TIME,
-          },
-        });
-      await show(`#/runs/${id}`, '.md');
-      // the list draws only what is in the window: it is moved until each message was drawn
-      const drawn = new Set<string>();
-      for (let move = 0; move < 100 && drawn.size < HOSTILE_TEXTS.length; move++) {
-        const keys: string[] = await window.page.evaluate(
-          "[...document.querySelectorAll('.row[data-seq]')].map((row) => row.dataset.seq)",
-        );
-        for (const key of keys) drawn.add(key);
-        await expectNothingRan();
-        await window.page.evaluate(`(() => {
+    await show(`#/runs/${id}`, '.md');
+    // the list draws only what is in the window: it is moved until each message was drawn
+    const drawn = new Set<string>();
+    for (let move = 0; move < 100 && drawn.size < HOSTILE_TEXTS.length; move++) {
+      const keys: string[] = await window.page.evaluate(
+        "[...document.querySelectorAll('.row[data-seq]')].map((row) => row.dataset.seq)",
+      );
+      for (const key of keys) drawn.add(key);
+      await expectNothingRan();
+      await window.page.evaluate(`(() => {
           const list = document.querySelector('.conversation-scroll');
           const isAtEnd = list.scrollTop + list.clientHeight >= list.scrollHeight - 2;
           list.scrollTop = isAtEnd ? 0 : list.scrollTop + list.clientHeight / 2;
           return new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
         })()`);
-      }
-      expect(drawn.size).toBeGreaterThanOrEqual(HOSTILE_TEXTS.length);
-      expect(await window.page.locator('.md script, .md img, .md svg:not(figcaption *)').count()).toBe(0);
-    },
-  );
+    }
+    expect(drawn.size).toBeGreaterThanOrEqual(HOSTILE_TEXTS.length);
+    expect(await window.page.locator('.md script, .md img, .md svg:not(figcaption *)').count()).toBe(0);
+  });
 
   test('in names and arguments of tools, and in their output', async () => {
     const id = 'tools';

@@ -307,17 +307,22 @@ export class StudioStore {
 
   putAgent(runId: string, agent: AgentInfo): void {
     this.#run(
-      'INSERT OR REPLACE INTO agents (run_id, id, data) VALUES (?, ?, ?)',
+      `INSERT INTO agents (run_id, id, data)
+       VALUES (?, ?, json_set(?, '$.order', (SELECT count(*) FROM agents WHERE run_id = ?)))
+       ON CONFLICT (run_id, id) DO UPDATE SET data = json_set(excluded.data, '$.order', data -> '$.order')`,
       runId,
       agent.id,
       JSON.stringify(agent),
+      runId,
     );
   }
 
+  /** Agents of a run, in the order in which they were put first. */
   agents(runId: string): AgentInfo[] {
-    return this.#all('SELECT data FROM agents WHERE run_id = ? LIMIT 1000', runId).map(({ data }) =>
-      readStored(data),
-    );
+    return this.#all(
+      `SELECT data FROM agents WHERE run_id = ? ORDER BY data ->> '$.order', id LIMIT 1000`,
+      runId,
+    ).map(({ data }) => readStored(data));
   }
 
   deleteAgents(runId: string): void {

@@ -14,7 +14,9 @@ export {
   type TranscriptDelta,
 } from '../stt/stt-model-base.ts';
 export { TranscribeModel } from '../stt/transcribe-model.ts';
+export type { AudioPlayer, PlayedItem } from '../tts/audio-player.ts';
 export type { AudioSink } from '../tts/audio-sink.ts';
+export { SinkPlayer } from '../tts/sink-player.ts';
 export { durationOf, type PcmAudio } from '../util/audio/pcm.ts';
 export { Resampler, resample } from '../util/audio/resampler.ts';
 export { fromWav, toWav } from '../util/audio/wav.ts';
