@@ -16,7 +16,7 @@ const NO_TESTS = ['**/node_modules/**', '**/dist/**', '**/.dist-*/**'];
  * All others of the library share one process for each core, which saves half of the time: a module is loaded once.
  */
 const NEEDS_OWN_PROCESS =
-  /counted-work\.ts'|\bvi\.(?:mock|doMock|resetModules)\(|\bgc\b|memoryUsage|freeze\(Object\.prototype|\/\/ Needs its own process/;
+  /counted-work\.ts'|\bcreateHook\(|\bvi\.(?:mock|doMock|resetModules)\(|\bgc\b|memoryUsage|freeze\(Object\.prototype|\/\/ Needs its own process/;
 const alone = FOLDERS.flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
 ).filter(
