@@ -1,4 +1,5 @@
-// Runs the test files that have long drivers, with all of their cases: `npm run test:long`.
+// Runs the test files that have long drivers, with all of their cases: `npm run test:long`, or one of them by a part of its
+// path: `npm run test:long -- session-kill`.
 // @ts-check
 
 import { spawnSync } from 'node:child_process';
@@ -15,8 +16,19 @@ const files = readdirSync(PACKAGES, { recursive: true, encoding: 'utf8' })
 const usesSamples = (/** @type {string} */ text) => /from '[^']*\/(?:fair-sample|wire-suite)\.ts'/.test(text);
 const long = files.filter(({ file, text }) => file.endsWith('.test.ts') && usesSamples(text));
 
+const given = process.argv.slice(2);
+const wanted = given.filter((arg) => !arg.startsWith('-'));
+const options = given.filter((arg) => arg.startsWith('-'));
+const chosen = long
+  .map(({ file }) => file)
+  .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)));
+if (chosen.length === 0) {
+  console.error(`No file with a long driver has '${wanted.join("' or '")}' in its path.`);
+  process.exit(1);
+}
+
 const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs');
-const args = [...process.execArgv, vitest, 'run', ...long.map(({ file }) => file), ...process.argv.slice(2)];
+const args = [...process.execArgv, vitest, 'run', ...chosen, ...options];
 const { status } = spawnSync(process.execPath, args, {
   cwd: ROOT,
   stdio: 'inherit',

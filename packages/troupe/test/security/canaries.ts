@@ -1,7 +1,16 @@
 // Attempts to leave the confinement of `accept_edits`, the widest mode that nobody is asked in.
 import { existsSync, lstatSync, readFileSync, rmSync, statSync } from 'node:fs';
 
-import { NODE, OLD, running, SECRET, type CanaryPlace, type Listeners, type Ran } from './canary-place.ts';
+import {
+  NODE,
+  OLD,
+  PIPED,
+  running,
+  SECRET,
+  type CanaryPlace,
+  type Listeners,
+  type Ran,
+} from './canary-place.ts';
 
 /** `held`: refused. `set_aside`: undone after the call. `open`: not promised, and said so in the docs. */
 export type Verdict = 'held' | 'set_aside' | 'open';
@@ -143,6 +152,7 @@ const WRITES: readonly Row[] = [
     'root',
   ],
   ['W24', 'open a file by its handle', () => syscall(304, '-100, b, 0'), took, 'nobody'],
+  ['W27', 'write to a pipe in the working directory', () => 'dd if=src/a.txt of=pipe', (p) => p.hasPiped],
   ['W25', 'make a repository outside', (p) => `git init -q ${p.out}`, made('out/.git')],
   [
     'W26',
@@ -495,6 +505,12 @@ const SECRETS: readonly Row[] = [
     'nobody',
   ],
   ['S11', '.env in the working directory', () => 'cat .env', told, 'both', OPEN],
+  [
+    'S13',
+    'take what is in a pipe for another process',
+    () => 'dd if=feed bs=17 count=1',
+    (_, { text }) => text.includes(PIPED),
+  ],
   ['S12', 'files in /tmp outside', (p) => `cat ${p.out}/secret`, told],
 ];
 

@@ -1,19 +1,24 @@
 // A working directory, things outside of it that must not change or be reached, and runners with and without limits.
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
+  closeSync,
+  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   realpathSync,
   rmSync,
   utimesSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -25,6 +30,8 @@ import type { SystemUser } from '../../src/tools/process/run-process.ts';
 import type { ToolResponse } from '../../src/toolkit/tool/tool-response.ts';
 
 export const SECRET = 'canary-secret-7f3a';
+/** Text in a pipe for another process. */
+export const PIPED = 'canary-piped-51c0';
 export const OLD = new Date('2020-01-01T00:00:00Z');
 const SYSTEM_NODE = '/usr/bin/node';
 /** A Node that programs in a sandbox can see. */
@@ -106,6 +113,9 @@ export class CanaryPlace {
   readonly token = newToken();
   readonly user: SystemUser | undefined;
   readonly victim: ChildProcess;
+  /** Named pipes in the working directory: one that this process reads, and one with a text for another process. */
+  readonly #pipe: number;
+  readonly #feed: number;
   readonly #aside: string[] = [];
 
   constructor(user: SystemUser | undefined) {
@@ -136,6 +146,9 @@ export class CanaryPlace {
       writeFileSync(path, text, { mode: 0o644 });
     }
     utimesSync(join(this.out, 'target'), OLD, OLD);
+    this.#pipe = this.#openPipe('cwd/pipe');
+    this.#feed = this.#openPipe('cwd/feed');
+    writeSync(this.#feed, PIPED);
     if (user !== undefined) this.#give(this.base, user);
     this.victim = spawn('sleep', [newToken()], { env: { CANARY: SECRET }, stdio: 'ignore', ...user });
   }
@@ -146,6 +159,20 @@ export class CanaryPlace {
       const inner = join(path, entry.name);
       if (entry.isDirectory()) this.#give(inner, { uid, gid });
       else chownSync(inner, uid, gid);
+    }
+  }
+
+  #openPipe(name: string): number {
+    execFileSync('mkfifo', ['-m', '666', join(this.base, name)]);
+    return openSync(join(this.base, name), constants.O_RDWR | constants.O_NONBLOCK);
+  }
+
+  /** Whether something was written to the pipe that this process reads. */
+  get hasPiped(): boolean {
+    try {
+      return readSync(this.#pipe, Buffer.alloc(100)) > 0;
+    } catch {
+      return false; // it is empty
     }
   }
 
@@ -216,6 +243,7 @@ export class CanaryPlace {
   remove(): void {
     this.victim.kill('SIGKILL');
     for (const pid of this.survivors()) process.kill(pid, 'SIGKILL');
+    for (const pipe of [this.#pipe, this.#feed]) closeSync(pipe);
     for (const path of [this.base, ...this.#aside.filter(Boolean)])
       rmSync(path, { recursive: true, force: true });
   }

@@ -10,6 +10,7 @@ import { SECRET, type Listeners } from './canary-place.ts';
 import { FURTHER_LINES } from './further-hostile-lines.ts';
 import { HARMLESS, hostileLines, type Targets } from './hostile-lines.ts';
 import { ODD_LINES } from './odd-hostile-lines.ts';
+import { RARE_LINES } from './rare-hostile-lines.ts';
 import {
   CORPUS_LINES,
   guiltyLines,
@@ -49,7 +50,9 @@ test('the corpus has as many different lines as promised', () => {
   };
   const lines = new Set(hostileLines(targets, CORPUS_LINES));
   expect(lines.size).toBe(CORPUS_LINES);
-  expect([...FURTHER_LINES, ...ODD_LINES].filter((make) => !lines.has(make(targets)))).toEqual([]);
+  expect([...FURTHER_LINES, ...ODD_LINES, ...RARE_LINES].filter((make) => !lines.has(make(targets)))).toEqual(
+    [],
+  );
 });
 
 test.each(USERS)(

@@ -2,6 +2,7 @@
 import type { CanaryPlace, Listeners } from './canary-place.ts';
 import { FURTHER_LINES } from './further-hostile-lines.ts';
 import { ODD_LINES } from './odd-hostile-lines.ts';
+import { RARE_LINES } from './rare-hostile-lines.ts';
 
 /** Targets of the lines. All of them are made for the test: a line that works harms nothing else. */
 export interface Targets {
@@ -53,6 +54,8 @@ const PAYLOADS: readonly Make[] = [
   ({ token }) => `touch /dev/shm/troupe-canary-${token}`,
   ({ token }) => `touch /tmp/troupe-canary-${token}`,
   () => 'chmod 777 /dev/full /dev/stdin /proc/uptime',
+  () => 'dd if=src/a.txt of=pipe',
+  () => 'dd if=feed bs=17 count=1',
 ];
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
@@ -487,7 +490,10 @@ export function hostileLines(targets: Targets, count: number): readonly string[]
     state = (state * 48_271) % 2_147_483_647;
     return from[state % from.length] as T;
   };
-  const whole = [...[...ODD_LINES, ...FURTHER_LINES, ...SINGLE].map((make) => make(targets)), ...lines];
+  const whole = [
+    ...[...ODD_LINES, ...RARE_LINES, ...FURTHER_LINES, ...SINGLE].map((make) => make(targets)),
+    ...lines,
+  ];
   const composed = new Set<string>();
   for (const carry of CARRIERS)
     for (const make of PAYLOADS.slice(0, 3)) composed.add(carry(make(targets), targets));

@@ -19,7 +19,7 @@ import type { AuthorizeRequest, ToolVerdict } from '../../src/toolkit/call/tool-
 import { Toolkit } from '../../src/toolkit/toolkit.ts';
 import type { SystemUser } from '../../src/tools/process/run-process.ts';
 import { shellTool } from '../../src/tools/process/shell-tool.ts';
-import { CanaryPlace, Listeners, newToken, SECRET } from './canary-place.ts';
+import { CanaryPlace, Listeners, newToken, PIPED, SECRET } from './canary-place.ts';
 import { controlLines, HARMLESS, hostileLines, targetsOf, type Targets } from './hostile-lines.ts';
 
 export interface HostileRun {
@@ -441,7 +441,10 @@ function effectOf(
   output: string,
   listeners: Listeners,
 ): string | undefined {
-  const { token, victim, cwd } = place;
+  const { token, victim, cwd, hasPiped } = place;
+  // In bypass the tool's own sandbox has the working directory with its pipes.
+  const isOpen = run !== 'free' && run.mode === 'bypass';
+  if (!isOpen && (hasPiped || output.includes(PIPED))) return 'pipe';
   if (!existsSync(cwd)) return 'no working directory';
   const after = stateOf(place, run);
   if (after !== before) return differenceOf(before, after);

@@ -5,9 +5,10 @@
 const NAMES = new Set(
   [
     '.git git~1 .gitmodules .gitattributes .gitconfig .githooks .husky .hg .svn .jj .bzr lefthook.yml .lefthook.yml .pre-commit-config.yaml',
-    '.vscode .idea .zed .fleet .devcontainer .devcontainer.json .exrc .vimrc .lvimrc .nvimrc .nvim.lua .emacs .dir-locals.el .gdbinit .lldbinit',
-    '.claude .cursor .codex .agents .gemini .windsurf .kiro .opencode .mcp.json .troupe approval-key',
-    '.envrc mise.toml .mise.toml mise.local.toml .mise.local.toml .mise .tool-versions .npmrc .yarnrc .yarnrc.yml .yarn .pnpmfile.cjs .pnpmfile.mjs .curlrc .wgetrc .inputrc .ssh .config',
+    '.vscode .idea .zed .fleet .helix .gitpod.yml .devcontainer .devcontainer.json .exrc .vimrc .lvimrc .nvimrc .nvim.lua .emacs .dir-locals.el .gdbinit .lldbinit',
+    '.claude .cursor .codex .agents .gemini .windsurf .kiro .opencode opencode.json opencode.jsonc .crush.json .aider.conf.yml .amazonq .augment .continue .junie .qwen .roo .mcp.json .troupe approval-key',
+    '.envrc mise.toml .mise.toml mise.local.toml .mise.local.toml .mise .tool-versions .npmrc .yarnrc .yarnrc.yml .yarn .pnpmfile.cjs .pnpmfile.mjs .pnp.cjs .pnp.loader.mjs bunfig.toml .cargo .bazelrc .bundle .mvn .curlrc .wgetrc .inputrc .ssh .config',
+    '.rprofile .renviron .octaverc .irbrc .pryrc .pdbrc .iex.exs .ocamlinit .ghci',
     '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc',
     '.github .gitea .forgejo .gitlab-ci.yml .circleci .travis.yml .buildkite .woodpecker .drone.yml jenkinsfile node_modules pyvenv.cfg sitecustomize.py usercustomize.py',
   ].flatMap((names) => names.split(' ')),

@@ -6,6 +6,7 @@ import { privateFiles } from '../../util/platform/private-files.node.ts';
 import { childEnvironment } from '../../util/platform/child-environment.node.ts';
 import { oneLine } from '../../util/text.ts';
 import { findSandbox, isSandbox, launchOf, type Sandbox, type SandboxSearch } from './find-sandbox.ts';
+import { findPipes } from './confinement/find-pipes.ts';
 import { FIXED_ENV, fixedCommand } from './confinement/fixed-commands.ts';
 import { isOwnFolder, type SandboxView, type SandboxFolder } from './confinement/sandbox-line.ts';
 import { WritableFolders, type SetAside } from './confinement/writable-folders.ts';
@@ -31,6 +32,10 @@ const LIFTED = `A person lifted the confinement of this tool call. ${NOT_ISOLATE
 const FIXED = 'This ran without confinement, as one of the few commands that only read here.';
 const MAX_NAMED = 20;
 const MAX_PROBLEM_CHARS = 500;
+/** Maximum named pipes hidden in one sandbox, because each needs a mount. */
+const MAX_PIPES = 500;
+const PIPES_MISSED =
+  'There are too many files to look for all named pipes, so some of them may be open to this command.';
 
 /**
  * Decides how a program is started: as the tool's options say, or within the limits of a tool call that nobody
@@ -119,11 +124,13 @@ async function confined(
       env: { ...environment(options, command), HOME: home, TMPDIR: '/tmp' },
       tmpBytes: profile === 'explore' ? 0 : tmpBytesOf(options.limits ?? {}, 'confined'),
     };
+    const { pipes, isComplete } = await findPipes([cwd, ...view.readPaths]);
+    checkPipes(pipes);
     return {
-      start: await launch(options, command, search, view, 'confined'),
+      start: await launch(options, command, search, view, 'confined', pipes),
       place: 'confined',
       profile,
-      notes: [noteOf(profile, view.writable, closed)],
+      notes: [noteOf(profile, view.writable, closed), ...(isComplete ? [] : [PIPES_MISSED])],
       finish: async () => (writable === undefined ? [] : setAsideNotes(await writable.close())),
     };
   } catch (error) {
@@ -158,14 +165,23 @@ async function launch(
   sandbox: Sandbox,
   view: Omit<SandboxView, 'disablesUserNamespaces'>,
   place: ProcessPlace,
+  pipes: readonly string[] = [],
 ): Promise<ProcessPlan['start']> {
   for (const path of view.readPaths) {
     // A link in a writable folder could lead bwrap to make files outside.
     const isInWritable = view.writable.some((folder) => path.startsWith(`${folder.path}/`));
     if (isInWritable && (await realpath(path)) !== path) refuse(`The path ${path} of readPaths is a link.`);
   }
-  const hidden = await hiddenIn([view.cwd, ...view.readPaths, ...view.writable.map(({ path }) => path)]);
-  return launchOf(sandbox, { ...view, hidden }, limitedArgv(limits, place, argv));
+  const keys = await hiddenIn([view.cwd, ...view.readPaths, ...view.writable.map(({ path }) => path)]);
+  return launchOf(sandbox, { ...view, hidden: [...keys, ...pipes] }, limitedArgv(limits, place, argv));
+}
+
+/** A pipe is hidden by a mount on its name, which must be readable: bwrap would make a file for another one. */
+function checkPipes(pipes: readonly string[]): void {
+  if (pipes.length > MAX_PIPES) refuse(`More than ${MAX_PIPES} named pipes would have to be hidden.`);
+  const odd = pipes.find((path) => path.includes('\ufffd'));
+  if (odd !== undefined)
+    refuse(`The name of the pipe ${shortPath(odd)} is not readable, so it can't be hidden.`);
 }
 
 /** Keys of this process in visible files and folders. */
