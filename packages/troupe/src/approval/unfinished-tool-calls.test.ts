@@ -79,12 +79,12 @@ test('only the current exchange is forgotten', () => {
   expect(calls.current).toBe(undefined);
 });
 
-test('the question names each pending tool call, its reason, and the start of long arguments', () => {
+test('the question names each pending tool call, its reason, and the arguments', () => {
   const long = { ...pending, kind: 'external', call: { ...call, input: { text: 'x'.repeat(300) } } } as const;
   const question = suspensionMsg('ann', [{ ...pending, reason: 'money' }, long]);
   const [first, second] = question.text.split('\n');
   expect(first).toBe('May I call pay with {"eur":1}? (money)');
-  expect(second).toBe(`I need the result of pay with {"text":"${'x'.repeat(191)}…?`);
+  expect(second).toBe(`I need the result of pay with {"text":"${'x'.repeat(300)}"}?`);
   expect([question.name, question.endReason, question.pending?.length]).toEqual(['ann', 'tool_suspended', 2]);
 });
 

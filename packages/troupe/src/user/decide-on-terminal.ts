@@ -1,11 +1,12 @@
 import { answerFromText } from '../approval/answer-from-text.ts';
 import { checkedAnswer, questionText } from '../approval/answers.ts';
+import { inputText } from '../approval/input-text.ts';
 import { InputEndedError, messageOf } from '../errors.ts';
 import type { PendingCall, PendingDecision } from '../message/pending-call.ts';
 import type { UserAnswer, UserQuestion } from '../message/user-question.ts';
 import { openTerminal } from '#platform';
 import type { JsonObject } from '../util/json.ts';
-import { cutText, oneLine } from '../util/text.ts';
+import { oneLine } from '../util/text.ts';
 import { UserForm, type Respondent } from './user-form.ts';
 
 export interface DecideOnTerminalOptions {
@@ -17,7 +18,6 @@ export interface DecideOnTerminalOptions {
   readonly showsQuestions?: boolean | undefined;
 }
 
-const MAX_INPUT_CHARS = 2_000;
 const DECLINE = /^\/decline\b\s*(.*)$/s;
 
 /** Thrown out of a prompt when the person declines. */
@@ -141,8 +141,7 @@ function linesOf(pending: PendingCall): readonly string[] {
 }
 
 function calledIn({ call, reason, agentPath }: PendingCall): string {
-  const input = cutText(JSON.stringify(call.input), MAX_INPUT_CHARS);
   const why = reason === undefined ? '' : ` (${reason})`;
   const where = agentPath.length > 1 ? ` in ${agentPath.join(' > ')}` : '';
-  return `${call.name} with ${input}${where}?${why}`;
+  return `${call.name} with ${inputText(call.input)}${where}?${why}`;
 }

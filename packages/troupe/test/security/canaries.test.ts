@@ -2,7 +2,7 @@
 // Every attempt of canaries.ts, confined and, where that is safe, without limits to show that it can take effect.
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
 import type { SystemUser } from '../../src/tools/process/run-process.ts';
 import { CANARIES } from './canaries.ts';
@@ -23,9 +23,13 @@ const USERS: readonly (readonly [string, SystemUser | undefined])[] = isRoot
 
 let listeners: Listeners;
 beforeAll(async () => {
+  vi.stubEnv('TROUPE_CANARY', SECRET); // this process has a key
   listeners = await Listeners.start();
 });
-afterAll(() => listeners.stop());
+afterAll(() => {
+  vi.unstubAllEnvs();
+  listeners.stop();
+});
 
 describe.each(USERS)('as %s', (name, user) => {
   const column = name === 'root' ? 0 : 1;
