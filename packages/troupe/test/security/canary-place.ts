@@ -172,7 +172,7 @@ export class CanaryPlace {
     try {
       return readSync(this.#pipe, Buffer.alloc(100)) > 0;
     } catch {
-      return false; // it is empty
+      return false; // the pipe is empty
     }
   }
 

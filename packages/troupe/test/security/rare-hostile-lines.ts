@@ -305,7 +305,7 @@ const SHELLS: readonly Make[] = [
     `ls \u2028touch ${out}/pwned; ls\u3000-l; \u200btouch ${out}/pwned; touch\u200b ${out}/pwned; t\u043euch ${out}/pwned; \uff54ouch ${out}/pwned; ls\u00a0; touch\u2003${out}/pwned`,
 ];
 
-/** Links that change, names with line ends, pipes and sockets that are files. */
+/** Changing links, names with line ends, pipes and sockets as files. */
 const RACES: readonly Make[] = [
   ({ out }) =>
     `(while :; do ln -sfn ${out} r; ln -sfn src r; done) & for i in $(seq 200); do cp src/a.txt r/pwned; cat r/secret; done 2> /dev/null; kill %1`,
