@@ -205,6 +205,20 @@ test.each([
   expect(decide(new PermissionRules({ mode: 'bypass', rules }), command)).toBe(behavior);
 });
 
+test.each([
+  ['make test', 'allow'],
+  ['CI=1 make test', 'allow'],
+  ['x=1; make test', 'allow'], // not exported
+  ['cmd=./evil make test', 'ask'], // `cmd ?= …` of a Makefile
+  ['env cmd=./evil make test', 'ask'],
+  ['yarn_script_shell=./evil make test', 'ask'],
+])('with a rule that allows make, %j: %s', (command, behavior) => {
+  const rules: readonly ToolRule[] = [
+    { tool: SHELL, behavior: 'allow', when: { command: { prefix: 'make' } } },
+  ];
+  expect(decide(new PermissionRules({ rules }), command)).toBe(behavior);
+});
+
 describe('a line that runs without a question', () => {
   /** Programs that the lines may find: real ones, and `c3`, which leaves a mark. */
   const PROGRAMS =

@@ -36,10 +36,11 @@ const DANGEROUS =
 const REMOVING = /^(?:rm|rmdir|unlink|mv|chmod|chown|chgrp|find)$/;
 /** Variables that decide which programs run, or how. */
 const RISKY_VARIABLE =
-  /^(?:PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELL|SHELLOPTS|BASHOPTS|PS[0-4]|PROMPT_COMMAND|CDPATH|HOME|GLOBIGNORE|LD_.*|DYLD_.*|GIT_.*|GCONV_PATH|NODE_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|.*PAGER|.*_proxy|.*_PROXY|BASH_.*|CLASSPATH|CC|CXX|LD|.*FLAGS|.*_RSH|.*_ASKPASS|.*_WRAPPER|TAR_OPTIONS|ZDOTDIR|.*EDITOR|VISUAL|BROWSER|LESS.*|MANOPT|.*_CONFIG_PATH|.*_COMMAND|npm_.*|path|cdpath|fpath|manpath|module_path)$/;
-/** Variables without influence on programs. A rule that allows a command also allows it with these. */
-export const HARMLESS_VARIABLE =
-  /^(?:[a-z][a-z0-9_]*|LANG|LC_.*|TZ|CI|DEBUG|FORCE_COLOR|NO_COLOR|TERM|COLUMNS|LINES|VERBOSE|)$/;
+  /^(?:PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELL|SHELLOPTS|BASHOPTS|PS[0-4]|PROMPT_COMMAND|CDPATH|HOME|GLOBIGNORE|LD_.*|DYLD_.*|GIT_.*|GCONV_PATH|NODE_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|.*PAGER|.*_proxy|.*_PROXY|BASH_.*|CLASSPATH|CC|CXX|LD|.*FLAGS|.*_RSH|.*_ASKPASS|.*_WRAPPER|TAR_OPTIONS|ZDOTDIR|.*EDITOR|VISUAL|BROWSER|LESS.*|MANOPT|.*_CONFIG_PATH|.*_COMMAND|(?:p?npm|yarn)_.*|path|cdpath|fpath|manpath|module_path)$/;
+/** Variables that change no effect of a program. Rules that allow a command allow it with these variables too. */
+export const PLAIN_VARIABLE = /^(?:LANG|LC_.*|TZ|CI|DEBUG|FORCE_COLOR|NO_COLOR|TERM|COLUMNS|LINES|VERBOSE|)$/;
+/** Variables of the text itself. Programs that only read do not look at them; others may, such as `make`. */
+const OWN_VARIABLE = /^[a-z][a-z0-9_]*$/;
 const NO_FILE = /^\/dev\/(?:null|stdout|stderr|fd\/\d+)$/;
 
 /** Judges one command by its name, its options and its files. */
@@ -55,7 +56,7 @@ export function judgeCommand(command: FoundCommand, location: CommandLocation): 
   const isRead = (isWrapper && !DANGEROUS.test(nameOf(words))) || isReader;
   const isKnown =
     (isRead || edited !== undefined) &&
-    assignments.every(({ name }) => HARMLESS_VARIABLE.test(name)) &&
+    assignments.every(({ name }) => PLAIN_VARIABLE.test(name) || OWN_VARIABLE.test(name)) &&
     reads.every(({ hasUnknown }) => !hasUnknown);
   if (!isKnown) return { kind: 'other', danger };
   const targets = [...(isRead ? [] : (edited ?? [])), ...files];

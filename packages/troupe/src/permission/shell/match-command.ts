@@ -1,5 +1,5 @@
 import { commandName, type FoundCommand } from './find-commands.ts';
-import { HARMLESS_VARIABLE } from './judge-command.ts';
+import { PLAIN_VARIABLE } from './judge-command.ts';
 import { isReadOnly, plainName } from './known-commands.ts';
 import { readShell } from './read-shell.ts';
 import { UNKNOWN, type ShellWord } from './shell-word.ts';
@@ -40,7 +40,7 @@ export function exactWords(text: string): readonly string[] | undefined {
  * foresee.
  */
 export function isPlainlySet({ assignments }: FoundCommand): boolean {
-  return assignments.every(({ name }) => HARMLESS_VARIABLE.test(name));
+  return assignments.every(({ name }) => PLAIN_VARIABLE.test(name));
 }
 
 /** True if the text has the input of a program, which may be more of the program than its words. */
