@@ -19,3 +19,11 @@ export { RealtimeAgent, type ConnectOptions, type RealtimeAgentOptions } from '.
 export type { TalkEvent, TalkListener } from '../voice/talk-event.ts';
 export type { Talk } from '../voice/talk.ts';
 export { plainYesOrNo, type VoiceDecision } from '../voice/voice-decision.ts';
+export type { RealtimeWire } from '../realtime/wire/realtime-wire.ts';
+export {
+  SocketRealtimeModel,
+  type OpenSocket,
+  type SocketAddress,
+  type SocketLike,
+  type SocketRealtimeOptions,
+} from '../realtime/wire/socket-realtime-model.ts';

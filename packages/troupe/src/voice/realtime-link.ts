@@ -9,6 +9,7 @@ import type {
 } from '../realtime/realtime-model-base.ts';
 import { durationOf, type PcmAudio } from '../util/audio/pcm.ts';
 import { Resampler } from '../util/audio/resampler.ts';
+import { MAX_TIMER_MS } from '../util/check-number.ts';
 import { startTimer } from '../util/clock.ts';
 
 /** Waits before the attempts to connect again. */
@@ -21,6 +22,8 @@ const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 const CANCEL_MS = 1000;
 /** Time before the end of a connection at which it is replaced, also while somebody speaks. */
 const LATEST_RENEWAL_MS = 3000;
+/** Time before the end of a connection from which on it is replaced as soon as nobody speaks. */
+const EARLIEST_RENEWAL_MS = 120_000;
 
 /** Receiver of a requested response. */
 export interface ResponseTaker {
@@ -190,10 +193,15 @@ export class RealtimeLink {
   }
 
   #expire(ms: number): void {
-    this.#isExpiring = true;
     this.#renewalTimer?.();
-    this.#renewalTimer = startTimer(Math.max(0, ms - LATEST_RENEWAL_MS), () => this.#renew(), true);
-    this.renewIfIdle();
+    const expire = (): void => {
+      this.#isExpiring = true;
+      const left = Math.min(ms, EARLIEST_RENEWAL_MS) - LATEST_RENEWAL_MS;
+      this.#renewalTimer = startTimer(Math.max(0, left), () => this.#renew(), true);
+      this.renewIfIdle();
+    };
+    if (ms <= EARLIEST_RENEWAL_MS) return expire();
+    this.#renewalTimer = startTimer(Math.min(ms - EARLIEST_RENEWAL_MS, MAX_TIMER_MS), expire, true);
   }
 
   #renew(): void {
