@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
@@ -18,7 +20,7 @@ import { NOT_UNDERSTOOD } from './utterance.ts';
 let clock: FakeClock;
 beforeEach(() => void (clock = new FakeClock().install()));
 afterEach(() => {
-  expect(clock.pendingTimers).toBe(0); // no timer is left
+  assert.equal(clock.pendingTimers, 0); // no timer is left
   clock[Symbol.dispose]();
 });
 

@@ -22,7 +22,7 @@ export interface FakeResponse {
 export const MS_PER_CHARACTER = 50;
 const RATE = 24_000;
 
-/** What a vendor's server sends, and when. */
+/** Frames of a vendor's server. */
 interface Dialect {
   readonly newModel: (baseUrl: string) => RealtimeModelBase;
   /** Frames that answer a frame of the client at once. */
@@ -44,7 +44,7 @@ interface Dialect {
 /** The sound of a text, in pieces of one word each. */
 function pieces(text: string): readonly { readonly word: string; readonly audio: string }[] {
   return (text.match(/\S+\s*/g) ?? []).map((word) => {
-    const data = new Uint8Array((word.length * MS_PER_CHARACTER * RATE) / 1000 * 2);
+    const data = new Uint8Array(((word.length * MS_PER_CHARACTER * RATE) / 1000) * 2);
     return { word, audio: toBase64(data) };
   });
 }
@@ -67,10 +67,24 @@ function itemResponse(
   const place = { response_id, item_id: `item_${n}`, output_index: 0, content_index: 0 };
   const toolPlace = { response_id, item_id: `item_${n}_call`, output_index: 1 };
   const frames: JsonObject[] = [
-    { type: 'response.created', response: { id: response_id, object: 'realtime.response', status: 'in_progress', output: [], usage: null } },
+    {
+      type: 'response.created',
+      response: {
+        id: response_id,
+        object: 'realtime.response',
+        status: 'in_progress',
+        output: [],
+        usage: null,
+      },
+    },
   ];
   if (text !== '') {
-    frames.push({ type: name('response.output_item.added'), response_id, output_index: 0, item: { id: place.item_id, type: 'message', status: 'in_progress', role: 'assistant', content: [] } });
+    frames.push({
+      type: name('response.output_item.added'),
+      response_id,
+      output_index: 0,
+      item: { id: place.item_id, type: 'message', status: 'in_progress', role: 'assistant', content: [] },
+    });
     frames.push({ type: 'response.content_part.added', ...place, part: { type: 'audio', transcript: '' } });
     for (const { word, audio } of pieces(text)) {
       frames.push({ type: name('response.output_audio_transcript.delta'), ...place, delta: word });
@@ -79,18 +93,65 @@ function itemResponse(
     frames.push({ type: name('response.output_audio.done'), ...place });
     frames.push({ type: name('response.output_audio_transcript.done'), ...place, transcript: text });
     frames.push({ type: 'response.content_part.done', ...place, part: { type: 'audio', transcript: text } });
-    frames.push({ type: name('response.output_item.done'), response_id, output_index: 0, item: { id: place.item_id, type: 'message', status: 'completed' } });
+    frames.push({
+      type: name('response.output_item.done'),
+      response_id,
+      output_index: 0,
+      item: { id: place.item_id, type: 'message', status: 'completed' },
+    });
   }
   if (call !== undefined) {
-    const item = { id: toolPlace.item_id, type: 'function_call', status: 'completed', name: call.name, call_id: call.id };
+    const item = {
+      id: toolPlace.item_id,
+      type: 'function_call',
+      status: 'completed',
+      name: call.name,
+      call_id: call.id,
+    };
     const args = JSON.stringify(call.input);
-    frames.push({ type: name('response.output_item.added'), response_id, output_index: 1, item: { ...item, status: 'in_progress', arguments: '' } });
-    frames.push({ type: 'response.function_call_arguments.delta', ...toolPlace, call_id: call.id, delta: args.slice(0, 4) });
-    frames.push({ type: 'response.function_call_arguments.delta', ...toolPlace, call_id: call.id, delta: args.slice(4) });
-    frames.push({ type: 'response.function_call_arguments.done', ...toolPlace, call_id: call.id, name: call.name, arguments: args });
-    frames.push({ type: name('response.output_item.done'), response_id, output_index: 1, item: { ...item, arguments: args } });
+    frames.push({
+      type: name('response.output_item.added'),
+      response_id,
+      output_index: 1,
+      item: { ...item, status: 'in_progress', arguments: '' },
+    });
+    frames.push({
+      type: 'response.function_call_arguments.delta',
+      ...toolPlace,
+      call_id: call.id,
+      delta: args.slice(0, 4),
+    });
+    frames.push({
+      type: 'response.function_call_arguments.delta',
+      ...toolPlace,
+      call_id: call.id,
+      delta: args.slice(4),
+    });
+    frames.push({
+      type: 'response.function_call_arguments.done',
+      ...toolPlace,
+      call_id: call.id,
+      name: call.name,
+      arguments: args,
+    });
+    frames.push({
+      type: name('response.output_item.done'),
+      response_id,
+      output_index: 1,
+      item: { ...item, arguments: args },
+    });
   }
-  frames.push({ type: 'response.done', response: { id: response_id, object: 'realtime.response', status: 'completed', status_details: null, output: [], usage: USAGE } });
+  frames.push({
+    type: 'response.done',
+    response: {
+      id: response_id,
+      object: 'realtime.response',
+      status: 'completed',
+      status_details: null,
+      output: [],
+      usage: USAGE,
+    },
+  });
   frames.push({ type: 'rate_limits.updated', rate_limits: null });
   return frames;
 }
@@ -101,24 +162,55 @@ function itemSpeech(n: number, text: string): readonly JsonObject[] {
     { type: 'input_audio_buffer.speech_started', audio_start_ms: 100, item_id },
     { type: 'input_audio_buffer.speech_stopped', audio_end_ms: 900, item_id },
     { type: 'input_audio_buffer.committed', previous_item_id: null, item_id },
-    { type: 'conversation.item.added', previous_item_id: null, item: { id: item_id, type: 'message', role: 'user', content: [{ type: 'input_audio', transcript: null }] } },
+    {
+      type: 'conversation.item.added',
+      previous_item_id: null,
+      item: {
+        id: item_id,
+        type: 'message',
+        role: 'user',
+        content: [{ type: 'input_audio', transcript: null }],
+      },
+    },
     { type: 'conversation.item.input_audio_transcription.delta', item_id, content_index: 0, delta: text },
-    { type: 'conversation.item.input_audio_transcription.completed', item_id, content_index: 0, transcript: text, usage: { type: 'duration', seconds: 1 } },
+    {
+      type: 'conversation.item.input_audio_transcription.completed',
+      item_id,
+      content_index: 0,
+      transcript: text,
+      usage: { type: 'duration', seconds: 1 },
+    },
   ];
 }
 
 const openai: Dialect = {
-  newModel: (baseUrl) => new OpenAIRealtimeModel({ modelName: 'gpt-realtime-2.1', apiKey: 'sk-secret', baseUrl: `${baseUrl}/v1` }),
+  newModel: (baseUrl) =>
+    new OpenAIRealtimeModel({ modelName: 'gpt-realtime-2.1', apiKey: 'sk-secret', baseUrl: `${baseUrl}/v1` }),
   reply: ({ type, session }) =>
     type === 'session.update'
-      ? [{ type: 'session.updated', event_id: 'e', session: { id: 'sess_1', ...(isJsonObject(session) ? session : {}) } }]
+      ? [
+          {
+            type: 'session.updated',
+            event_id: 'e',
+            session: { id: 'sess_1', ...(isJsonObject(session) ? session : {}) },
+          },
+        ]
       : [],
   asks: ({ type }) => type === 'response.create',
   response: (n, response) => itemResponse(n, response),
   speech: itemSpeech,
   overlap: () => [],
   cancelled: (n) => [
-    { type: 'response.done', response: { id: `resp_${n}`, status: 'cancelled', status_details: { type: 'cancelled', reason: 'client_cancelled' }, output: [], usage: USAGE } },
+    {
+      type: 'response.done',
+      response: {
+        id: `resp_${n}`,
+        status: 'cancelled',
+        status_details: { type: 'cancelled', reason: 'client_cancelled' },
+        output: [],
+        usage: USAGE,
+      },
+    },
   ],
   isAutomatic: false,
 };
@@ -128,7 +220,12 @@ const earlier = (type: string): string => type.replace('output_audio', 'audio');
 
 const dashscope: Dialect = {
   ...openai,
-  newModel: (baseUrl) => new DashScopeRealtimeModel({ modelName: 'qwen3.5-omni-plus-realtime', apiKey: 'sk-secret', baseUrl: `${baseUrl}/api-ws/v1` }),
+  newModel: (baseUrl) =>
+    new DashScopeRealtimeModel({
+      modelName: 'qwen3.5-omni-plus-realtime',
+      apiKey: 'sk-secret',
+      baseUrl: `${baseUrl}/api-ws/v1`,
+    }),
   response: (n, response) => itemResponse(n, response, earlier),
   // the server stops by itself, and may not say so
   cancelled: () => [],
@@ -137,25 +234,45 @@ const dashscope: Dialect = {
 
 const gemini: Dialect = {
   newModel: (baseUrl) => new GeminiLiveModel({ modelName: 'gemini-3.8-live', apiKey: 'sk-secret', baseUrl }),
-  reply: ({ setup }) => (setup === undefined ? [] : [{ setupComplete: {} }, { sessionResumptionUpdate: { newHandle: 'handle_1', resumable: true } }]),
+  reply: ({ setup }) =>
+    setup === undefined
+      ? []
+      : [{ setupComplete: {} }, { sessionResumptionUpdate: { newHandle: 'handle_1', resumable: true } }],
   asks: ({ clientContent }) => isJsonObject(clientContent) && clientContent['turnComplete'] === true,
   response: (_n, { text = '', call }) => [
     ...pieces(text).map(({ word, audio }, i) => ({
       // several things in one frame
       serverContent: {
-        modelTurn: { role: 'model', parts: [{ text: 'Thinking…', thought: true }, { inlineData: { mimeType: `audio/pcm;rate=${RATE}`, data: audio } }] },
+        modelTurn: {
+          role: 'model',
+          parts: [
+            { text: 'Thinking…', thought: true },
+            { inlineData: { mimeType: `audio/pcm;rate=${RATE}`, data: audio } },
+          ],
+        },
         outputTranscription: { text: word },
         ...(i === 0 && { interimInputTranscription: null }),
       },
     })),
-    ...(call === undefined ? [] : [{ toolCall: { functionCalls: [{ id: call.id, name: call.name, args: call.input }] } }]),
+    ...(call === undefined
+      ? []
+      : [{ toolCall: { functionCalls: [{ id: call.id, name: call.name, args: call.input }] } }]),
     ...(text === '' || call !== undefined
       ? []
       : [
           { serverContent: { generationComplete: true } },
           {
             serverContent: { turnComplete: true },
-            usageMetadata: { promptTokenCount: 100, responseTokenCount: 30, totalTokenCount: 130, promptTokensDetails: [{ modality: 'AUDIO', tokenCount: 60 }, { modality: 'TEXT', tokenCount: 40 }], responseTokensDetails: [{ modality: 'AUDIO', tokenCount: 30 }] },
+            usageMetadata: {
+              promptTokenCount: 100,
+              responseTokenCount: 30,
+              totalTokenCount: 130,
+              promptTokensDetails: [
+                { modality: 'AUDIO', tokenCount: 60 },
+                { modality: 'TEXT', tokenCount: 40 },
+              ],
+              responseTokensDetails: [{ modality: 'AUDIO', tokenCount: 30 }],
+            },
           },
         ]),
   ],
@@ -275,7 +392,8 @@ export class FakeVendor implements AsyncDisposable {
       this.#heldBack = [];
       if (wasOpen) this.send(...this.#dialect.cancelled(this.#responses));
     }
-    const isResult = toolResponse !== undefined || (isJsonObject(item) && item['type'] === 'function_call_output');
+    const isResult =
+      toolResponse !== undefined || (isJsonObject(item) && item['type'] === 'function_call_output');
     if (this.#dialect.asks(frame) || (isResult && this.#dialect.isAutomatic)) this.respond();
   }
 }

@@ -48,7 +48,10 @@ export class ManualPlayer implements AudioPlayer {
 
   /** Milliseconds that wait to be played. */
   get waitingMs(): number {
-    return [...this.items.values()].reduce((sum, item) => sum + (item.isEnded ? 0 : item.ms - item.playedMs), 0);
+    return [...this.items.values()].reduce(
+      (sum, item) => sum + (item.isEnded ? 0 : item.ms - item.playedMs),
+      0,
+    );
   }
 
   advance(ms: number): void {

@@ -88,7 +88,11 @@ async function playUntil({ agent, player }: Setting, count: number): Promise<voi
 
 describe.each(NAMES)('%s', (name) => {
   it('has a conversation with a tool call, and counts tokens of sound and text', async () => {
-    const setting = await begin(name, [{ text: 'Let me look.', call: CALL }, { text: 'It is sunny in Rome.' }, { text: 'Bye.' }]);
+    const setting = await begin(name, [
+      { text: 'Let me look.', call: CALL },
+      { text: 'It is sunny in Rome.' },
+      { text: 'Bye.' },
+    ]);
     setting.vendor.say('Weather in Rome?');
     await playUntil(setting, 4);
     setting.vendor.say('Thanks.');
@@ -113,7 +117,8 @@ describe.each(NAMES)('%s', (name) => {
     const { vendor, talk, agent } = await begin(name, []);
     talk.hear({ data: new Uint8Array(48_000 * 2), rate: 48_000 });
     await until('sound', () => vendor.frames.some((frame) => JSON.stringify(frame).length > 10_000));
-    const sent = vendor.frames.map((frame) => JSON.stringify(frame)).find((text) => text.length > 10_000) ?? '';
+    const sent =
+      vendor.frames.map((frame) => JSON.stringify(frame)).find((text) => text.length > 10_000) ?? '';
     const base64 = /"(?:audio|data)":"([^"]*)"/.exec(sent)?.[1] ?? '';
     const samples = Buffer.from(base64, 'base64').length / 2;
     expect(Math.abs(samples - agent.realtimeModel.inputRate)).toBeLessThan(200);
@@ -127,41 +132,51 @@ describe.each(NAMES)('%s', (name) => {
     expect(JSON.stringify(setting.vendor.frames)).toContain('Hi.');
   });
 
-  it('stores what was heard for a barge-in at every frame, at three positions', { timeout: 120_000 }, async () => {
-    const probe = await FakeVendor.start(name);
-    open.push(probe);
-    const count = probe.framesOf({ text: TEXT });
-    let cuts = 0;
-    for (let frames = 1; frames <= count; frames += name === 'gemini' ? 1 : 3) {
-      for (const share of [0, 0.5, 1]) {
-        const setting = await begin(name, [{ text: TEXT }, { text: 'Yes?' }]);
-        const { vendor, player, agent, events } = setting;
-        vendor.frameLimit = frames;
-        vendor.say('Count.');
-        await until('a response', () => events.some(({ type }) => type === 'response_created'));
-        await until('its sound', () => events.filter(({ type }) => type === 'audio_delta').length >= soundsIn(name, frames));
-        player.advance(player.waitingMs * share);
-        const isOver = !events.some(({ type }) => type === 'audio_delta') ? false : player.waitingMs === 0 && frames === count;
-        vendor.say('Stop!');
-        await playUntil(setting, 3);
-        await until('the answer', async () => {
-          player.advance(500);
-          return (await lines(agent)).at(-1) === 'Friday: Yes?';
-        });
-        const history = await lines(agent);
-        expect(history.filter((line) => line.startsWith('user'))).toEqual(['user: Count.', 'user: Stop!']);
-        const heard = history.find((line) => line.startsWith('Friday: One'))?.slice('Friday: '.length) ?? '';
-        expect(TEXT.startsWith(heard)).toBe(true);
-        const [first] = player.items.values();
-        if (isOver) expect(heard).toBe(TEXT);
-        else if (first !== undefined) expect(heard.length * 50).toBeLessThanOrEqual(first.playedMs + 50);
-        if (heard !== TEXT) cuts++;
-        await setting.talk.close();
-        await until('no socket', () => vendor.openSockets === 0);
+  it(
+    'stores what was heard for a barge-in at every frame, at three positions',
+    { timeout: 120_000 },
+    async () => {
+      const probe = await FakeVendor.start(name);
+      open.push(probe);
+      const count = probe.framesOf({ text: TEXT });
+      let cuts = 0;
+      for (let frames = 1; frames <= count; frames += name === 'gemini' ? 1 : 3) {
+        for (const share of [0, 0.5, 1]) {
+          const setting = await begin(name, [{ text: TEXT }, { text: 'Yes?' }]);
+          const { vendor, player, agent, events } = setting;
+          vendor.frameLimit = frames;
+          vendor.say('Count.');
+          await until('a response', () => events.some(({ type }) => type === 'response_created'));
+          await until(
+            'its sound',
+            () => events.filter(({ type }) => type === 'audio_delta').length >= soundsIn(name, frames),
+          );
+          player.advance(player.waitingMs * share);
+          const isOver = !events.some(({ type }) => type === 'audio_delta')
+            ? false
+            : player.waitingMs === 0 && frames === count;
+          vendor.say('Stop!');
+          await playUntil(setting, 3);
+          await until('the answer', async () => {
+            player.advance(500);
+            return (await lines(agent)).at(-1) === 'Friday: Yes?';
+          });
+          const history = await lines(agent);
+          expect(history.filter((line) => line.startsWith('user'))).toEqual(['user: Count.', 'user: Stop!']);
+          const heard =
+            history.find((line) => line.startsWith('Friday: One'))?.slice('Friday: '.length) ?? '';
+          expect(TEXT.startsWith(heard)).toBe(true);
+          const [first] = player.items.values();
+          if (isOver) expect(heard).toBe(TEXT);
+          else if (first !== undefined) expect(heard.length * 50).toBeLessThanOrEqual(first.playedMs + 50);
+          if (heard !== TEXT) cuts++;
+          await setting.talk.close();
+          await until('no socket', () => vendor.openSockets === 0);
+        }
       }
-    }
-    expect(cuts).toBeGreaterThan(3);
-  });
+      expect(cuts).toBeGreaterThan(3);
+    },
+  );
 
   it('goes on after a cut of the connection at every frame', { timeout: 120_000 }, async () => {
     const probe = await FakeVendor.start(name);
@@ -169,7 +184,12 @@ describe.each(NAMES)('%s', (name) => {
     const response = { text: TEXT, call: CALL };
     const count = probe.framesOf(response);
     for (let frames = 0; frames <= count; frames += name === 'gemini' ? 1 : 3) {
-      const setting = await begin(name, [response, { text: 'Here I am.' }, { text: 'Again.' }, { text: 'More.' }]);
+      const setting = await begin(name, [
+        response,
+        { text: 'Here I am.' },
+        { text: 'Again.' },
+        { text: 'More.' },
+      ]);
       const { vendor, agent, player, events } = setting;
       vendor.frameLimit = frames;
       const isSent = new Promise<void>((resolve) => (vendor.onHeldBack = resolve));
@@ -185,7 +205,11 @@ describe.each(NAMES)('%s', (name) => {
       await until('an answer', async () => {
         player.advance(200);
         const history = await lines(agent);
-        return !agent.isRunning && /: (?:Here|Again|More)/.test(history.at(-1) ?? '') && history.some((line) => line.includes('there?'));
+        return (
+          !agent.isRunning &&
+          /: (?:Here|Again|More)/.test(history.at(-1) ?? '') &&
+          history.some((line) => line.includes('there?'))
+        );
       });
       expect(vendor.connections).toBe(2);
       await setting.talk.close();
@@ -199,13 +223,23 @@ describe.each(NAMES)('%s', (name) => {
     vendor.frameLimit = 4;
     vendor.say('Count.');
     await until('a response', () => setting.events.some(({ type }) => type === 'response_created'));
-    vendor.send({ type: 'surprise' }, { type: null }, {}, { serverContent: null }, { type: 'response.done', response: null });
+    vendor.send(
+      { type: 'surprise' },
+      { type: null },
+      {},
+      { serverContent: null },
+      { type: 'response.done', response: null },
+    );
     vendor.send({ type: 'response.done', response: { id: 'resp_77', status: null, usage: null } });
-    vendor.send({ type: 'error', error: { type: 'x', code: null, message: 'sk-secret is odd', param: null } });
+    vendor.send({
+      type: 'error',
+      error: { type: 'x', code: null, message: 'sk-secret is odd', param: null },
+    });
     vendor.sendRest();
     await playUntil(setting, 2);
     expect(await lines(agent)).toEqual(['user: Count.', `Friday: ${TEXT}`]);
-    if (name !== 'gemini') expect(setting.events.find(({ type }) => type === 'error')).toMatchObject({ message: '*** is odd' });
+    if (name !== 'gemini')
+      expect(setting.events.find(({ type }) => type === 'error')).toMatchObject({ message: '*** is odd' });
     vendor.say('Go on.');
     await playUntil(setting, 4);
     expect((await lines(agent)).slice(2)).toEqual(['user: Go on.', 'Friday: Fine.']);

@@ -4,7 +4,7 @@ import { now } from '../../util/clock.ts';
 import type { JsonObject } from '../../util/json.ts';
 import type { RealtimeEvent, ResponseStatus } from '../realtime-event.ts';
 import type { RealtimeUsage } from '../realtime-usage.ts';
-import { numberIn, objectIn, objectsIn, textIn } from './wire-values.ts';
+import { numberIn, objectIn, objectsIn, stringIn } from './wire-values.ts';
 
 const STATUSES: Readonly<Record<string, ResponseStatus>> = {
   completed: 'completed',
@@ -12,7 +12,7 @@ const STATUSES: Readonly<Record<string, ResponseStatus>> = {
   failed: 'failed',
   incomplete: 'incomplete',
 };
-/** Errors that say that there was nothing to do. */
+/** Codes of errors of cancels and commits without effect. */
 const HARMLESS_CODES: readonly string[] = ['response_cancel_not_active', 'input_audio_buffer_commit_empty'];
 
 interface OpenResponse {
@@ -38,15 +38,16 @@ export class ItemEventReader {
   }
 
   *read(frame: JsonObject): Generator<RealtimeEvent, void, void> {
-    const type = textIn(frame['type']).replace('response.output_', 'response.');
-    const itemId = textIn(frame['item_id']);
-    const responseId = textIn(frame['response_id']);
+    const type = stringIn(frame['type']).replace('response.output_', 'response.');
+    const itemId = stringIn(frame['item_id']);
+    const responseId = stringIn(frame['response_id']);
     switch (type) {
       case 'session.created': {
         const { id, expires_at } = objectIn(frame['session']);
-        yield { type: 'session_created', sessionId: textIn(id) };
+        yield { type: 'session_created', sessionId: stringIn(id) };
         const expiresAt = numberIn(expires_at);
-        if (expiresAt !== undefined && expiresAt > 0) yield { type: 'expiring', ms: expiresAt * 1000 - now() };
+        if (expiresAt !== undefined && expiresAt > 0)
+          yield { type: 'expiring', ms: expiresAt * 1000 - now() };
         return;
       }
       case 'session.updated':
@@ -61,24 +62,24 @@ export class ItemEventReader {
         yield { type: 'speech_stopped', itemId };
         return;
       case 'conversation.item.input_audio_transcription.delta':
-        yield { type: 'input_transcript_delta', itemId, text: textIn(frame['delta']) };
+        yield { type: 'input_transcript_delta', itemId, text: stringIn(frame['delta']) };
         return;
       case 'conversation.item.input_audio_transcription.completed':
-        yield { type: 'input_transcript_done', itemId, text: textIn(frame['transcript']) };
+        yield { type: 'input_transcript_done', itemId, text: stringIn(frame['transcript']) };
         return;
       case 'conversation.item.input_audio_transcription.failed':
         yield { type: 'input_transcript_done', itemId, text: '' };
         return;
       case 'response.created':
-        yield* this.#begin(textIn(objectIn(frame['response'])['id']));
+        yield* this.#begin(stringIn(objectIn(frame['response'])['id']));
         return;
       case 'response.done':
         yield* this.#end(objectIn(frame['response']));
         return;
       case 'error': {
         const { message, code } = objectIn(frame['error']);
-        if (!HARMLESS_CODES.includes(textIn(code)))
-          yield { type: 'error', message: textIn(message) || 'unknown error', code: textIn(code) };
+        if (!HARMLESS_CODES.includes(stringIn(code)))
+          yield { type: 'error', message: stringIn(message) || 'unknown error', code: stringIn(code) };
         return;
       }
       default:
@@ -105,7 +106,7 @@ export class ItemEventReader {
     itemId: string,
     frame: JsonObject,
   ): Generator<RealtimeEvent, void, void> {
-    const delta = textIn(frame['delta']);
+    const delta = stringIn(frame['delta']);
     switch (type) {
       case 'response.audio.delta': {
         const bytes = fromBase64(delta);
@@ -128,7 +129,8 @@ export class ItemEventReader {
         return;
       case 'response.item.added': {
         const { id, type: kind, name, call_id } = objectIn(frame['item']);
-        if (kind === 'function_call') this.#names.set(textIn(id), { id: textIn(call_id), name: textIn(name) });
+        if (kind === 'function_call')
+          this.#names.set(stringIn(id), { id: stringIn(call_id), name: stringIn(name) });
         return;
       }
       case 'response.item.done':
@@ -141,10 +143,11 @@ export class ItemEventReader {
       }
       case 'response.function_call_arguments.done': {
         const known = this.#names.get(itemId);
-        const id = textIn(frame['call_id']) || (known?.id ?? '');
-        const name = textIn(frame['name']) || (known?.name ?? '');
+        const id = stringIn(frame['call_id']) || (known?.id ?? '');
+        const name = stringIn(frame['name']) || (known?.name ?? '');
         this.#names.delete(itemId);
-        if (id !== '') this.#open.get(responseId)?.calls.set(id, { name, json: textIn(frame['arguments']) });
+        if (id !== '')
+          this.#open.get(responseId)?.calls.set(id, { name, json: stringIn(frame['arguments']) });
         return;
       }
       default:
@@ -152,18 +155,18 @@ export class ItemEventReader {
   }
 
   *#end(response: JsonObject): Generator<RealtimeEvent, void, void> {
-    const responseId = textIn(response['id']);
+    const responseId = stringIn(response['id']);
     const open = this.#open.get(responseId);
     if (open === undefined) return;
     this.#open.delete(responseId);
-    const status = STATUSES[textIn(response['status'])] ?? 'completed';
+    const status = STATUSES[stringIn(response['status'])] ?? 'completed';
     const details = objectIn(response['status_details']);
-    const message = textIn(objectIn(details['error'])['message']) || textIn(details['reason']);
+    const message = stringIn(objectIn(details['error'])['message']) || stringIn(details['reason']);
     if (status === 'completed') {
       for (const item of objectsIn(response['output'])) {
-        const id = textIn(item['call_id']);
+        const id = stringIn(item['call_id']);
         if (item['type'] === 'function_call' && id !== '' && !open.calls.has(id))
-          open.calls.set(id, { name: textIn(item['name']), json: textIn(item['arguments']) });
+          open.calls.set(id, { name: stringIn(item['name']), json: stringIn(item['arguments']) });
       }
       for (const [id, { name, json }] of open.calls) {
         this.callIds.add(id);

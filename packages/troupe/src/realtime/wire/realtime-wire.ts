@@ -16,10 +16,8 @@ export interface RealtimeWire {
   readonly isReady: boolean;
   /** Frames to send when the socket is open. */
   start(setup: RealtimeSetup): Frames;
-  /** Events of a frame, and frames to send in answer. */
+  /** Events of a frame. */
   read(frame: JsonObject): Iterable<RealtimeEvent>;
-  /** Frames that became due by what was read. */
-  takeReplies(): Frames;
   audio(audio: PcmAudio): Frames;
   beginTurn(): Frames;
   commit(): Frames;

@@ -140,7 +140,12 @@ class SocketConnection implements RealtimeConnection {
   readonly #options: SocketConnectionOptions;
   #state: 'opening' | 'starting' | 'ready' | 'closed' = 'opening';
 
-  constructor(socket: SocketLike, wire: RealtimeWire, setup: RealtimeSetup, options: SocketConnectionOptions) {
+  constructor(
+    socket: SocketLike,
+    wire: RealtimeWire,
+    setup: RealtimeSetup,
+    options: SocketConnectionOptions,
+  ) {
     this.#socket = socket;
     this.#wire = wire;
     this.#options = options;
@@ -163,7 +168,8 @@ class SocketConnection implements RealtimeConnection {
   beginTurn: RealtimeConnection['beginTurn'] = () => this.#send(this.#wire.beginTurn());
   commit: RealtimeConnection['commit'] = () => this.#send(this.#wire.commit());
   sendMsg: RealtimeConnection['sendMsg'] = (msg) => this.#send(this.#wire.msg(msg));
-  sendToolResult: RealtimeConnection['sendToolResult'] = (result) => this.#send(this.#wire.toolResult(result));
+  sendToolResult: RealtimeConnection['sendToolResult'] = (result) =>
+    this.#send(this.#wire.toolResult(result));
   respond: RealtimeConnection['respond'] = (instructions) => this.#send(this.#wire.respond(instructions));
   cancel: RealtimeConnection['cancel'] = (responseId) => this.#send(this.#wire.cancel(responseId));
   truncate: RealtimeConnection['truncate'] = (itemId, ms) => this.#send(this.#wire.truncate(itemId, ms));
@@ -178,7 +184,8 @@ class SocketConnection implements RealtimeConnection {
 
   #read(data: unknown): void {
     if (this.#state === 'closed') return;
-    const text = typeof data === 'string' ? data : data instanceof ArrayBuffer ? new TextDecoder().decode(data) : '';
+    const text =
+      typeof data === 'string' ? data : data instanceof ArrayBuffer ? new TextDecoder().decode(data) : '';
     const frame = readJson(text);
     if (!isJsonObject(frame)) return;
     try {
@@ -190,7 +197,6 @@ class SocketConnection implements RealtimeConnection {
       // one frame that can't be read must not end the conversation
       getLogger().log('warn', `A frame of a realtime model was not understood: ${messageOf(error)}`);
     }
-    this.#send(this.#wire.takeReplies());
     if (this.#state !== 'starting' || !this.#wire.isReady) return;
     this.#state = 'ready';
     this.#options.onReady();

@@ -10,7 +10,7 @@ export function objectIn(value: unknown): JsonObject {
 }
 
 /** A field that should be a text; empty otherwise. */
-export function textIn(value: unknown): string {
+export function stringIn(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
@@ -19,7 +19,7 @@ export function numberIn(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-/** A field that should be a list of objects; the objects in it. */
+/** The objects in a field that should be a list of objects. */
 export function objectsIn(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? (value as readonly unknown[]).filter(isJsonObject) : [];
 }

@@ -10,7 +10,6 @@ import {
 import type { RealtimeWire } from '../../../realtime/wire/realtime-wire.ts';
 import type { JsonObject } from '../../../util/json.ts';
 import { readEnv } from '#platform';
-import { DASHSCOPE } from '../dashscope-endpoint.ts';
 import { DashScopeRealtimeWire } from './dashscope-realtime-wire.ts';
 
 export interface DashScopeRealtimeOptions extends SocketRealtimeOptions {
@@ -28,6 +27,7 @@ export interface DashScopeRealtimeOptions extends SocketRealtimeOptions {
   readonly session?: JsonObject | undefined;
 }
 
+const DASHSCOPE = 'DashScope';
 const HOME = 'wss://dashscope.aliyuncs.com/api-ws/v1';
 
 /** Qwen-Omni over DashScope's realtime API. The model ends its answers itself when it hears a person. Folder `providers/dashscope/realtime`: start here. */

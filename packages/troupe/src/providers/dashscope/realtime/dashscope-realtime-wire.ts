@@ -68,10 +68,6 @@ export class DashScopeRealtimeWire implements RealtimeWire {
     }
   }
 
-  takeReplies(): Frames {
-    return [];
-  }
-
   audio({ data }: PcmAudio): Frames {
     return [frame('input_audio_buffer.append', { audio: toBase64(data) })];
   }
@@ -106,7 +102,7 @@ export class DashScopeRealtimeWire implements RealtimeWire {
     return [frame('conversation.item.create', { item }), ...ask];
   }
 
-  /** There are no instructions for one response: they go before it, as a message. */
+  /** The API has no instructions for one response: a message before the response has them. */
   respond(instructions?: string): Frames {
     const before = instructions === undefined ? [] : [words('system', instructions)];
     return [...before, frame('response.create')];

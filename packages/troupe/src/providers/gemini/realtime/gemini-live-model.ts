@@ -10,7 +10,6 @@ import {
 import type { RealtimeWire } from '../../../realtime/wire/realtime-wire.ts';
 import type { JsonObject } from '../../../util/json.ts';
 import { readEnv } from '#platform';
-import { GEMINI } from '../gemini-endpoint.ts';
 import { GeminiLiveWire } from './gemini-live-wire.ts';
 
 export interface GeminiLiveOptions extends SocketRealtimeOptions {
@@ -24,6 +23,7 @@ export interface GeminiLiveOptions extends SocketRealtimeOptions {
   readonly setup?: JsonObject | undefined;
 }
 
+const GEMINI = 'Gemini';
 const HOME = 'wss://generativelanguage.googleapis.com';
 const PATH = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
 

@@ -11,7 +11,7 @@ import {
   objectIn,
   objectsIn,
   partsOfHistory,
-  textIn,
+  stringIn,
   textOfMsg,
   textOfResult,
 } from '../../../realtime/wire/wire-values.ts';
@@ -81,22 +81,18 @@ export class GeminiLiveWire implements RealtimeWire {
     if (isJsonObject(frame['usageMetadata'])) this.#usage = usageOf(frame['usageMetadata']);
     if (isJsonObject(frame['setupComplete'])) {
       this.isReady = true;
-      const sessionId = textIn(frame['setupComplete']['sessionId']) || newId('session_');
+      const sessionId = stringIn(frame['setupComplete']['sessionId']) || newId('session_');
       yield { type: 'session_created', sessionId };
     }
     if (isJsonObject(frame['serverContent'])) yield* this.#content(frame['serverContent']);
     if (isJsonObject(frame['toolCall'])) yield* this.#toolCalls(frame['toolCall']);
     const cancelled = objectIn(frame['toolCallCancellation'])['ids'];
-    if (Array.isArray(cancelled)) yield { type: 'tool_calls_cancelled', ids: cancelled.map(textIn) };
+    if (Array.isArray(cancelled)) yield { type: 'tool_calls_cancelled', ids: cancelled.map(stringIn) };
     const { newHandle, resumable } = objectIn(frame['sessionResumptionUpdate']);
-    if (resumable === true && textIn(newHandle) !== '')
-      yield { type: 'resumable', handle: textIn(newHandle) };
+    if (resumable === true && stringIn(newHandle) !== '')
+      yield { type: 'resumable', handle: stringIn(newHandle) };
     if (isJsonObject(frame['goAway']))
-      yield { type: 'expiring', ms: (Number.parseFloat(textIn(frame['goAway']['timeLeft'])) || 0) * 1000 };
-  }
-
-  takeReplies(): Frames {
-    return [];
+      yield { type: 'expiring', ms: (Number.parseFloat(stringIn(frame['goAway']['timeLeft'])) || 0) * 1000 };
   }
 
   audio({ data, rate }: PcmAudio): Frames {
@@ -136,7 +132,8 @@ export class GeminiLiveWire implements RealtimeWire {
   }
 
   respond(instructions?: string): Frames {
-    const turns = instructions === undefined ? {} : { turns: [{ role: 'user', parts: [{ text: instructions }] }] };
+    const turns =
+      instructions === undefined ? {} : { turns: [{ role: 'user', parts: [{ text: instructions }] }] };
     return [{ clientContent: { ...turns, turnComplete: true } }];
   }
 
@@ -158,13 +155,13 @@ export class GeminiLiveWire implements RealtimeWire {
 
   *#content(content: JsonObject): Generator<RealtimeEvent, void, void> {
     const said = objectIn(content['inputTranscription']);
-    if (textIn(said['text']) !== '') yield* this.#input(textIn(said['text']));
+    if (stringIn(said['text']) !== '') yield* this.#input(stringIn(said['text']));
     if (content['interrupted'] === true) {
       yield { type: 'interrupted' };
       yield* this.#end('cancelled');
     }
     for (const part of objectsIn(objectIn(content['modelTurn'])['parts'])) yield* this.#part(part);
-    const words = textIn(objectIn(content['outputTranscription'])['text']);
+    const words = stringIn(objectIn(content['outputTranscription'])['text']);
     if (words !== '') {
       const responseId = yield* this.#response();
       yield { type: 'transcript_delta', responseId, itemId: itemOf(responseId), text: words };
@@ -187,10 +184,10 @@ export class GeminiLiveWire implements RealtimeWire {
 
   *#part(part: JsonObject): Generator<RealtimeEvent, void, void> {
     const { data, mimeType } = objectIn(part['inlineData']);
-    if (part['thought'] === true || textIn(data) === '') return;
+    if (part['thought'] === true || stringIn(data) === '') return;
     const responseId = yield* this.#response();
-    const bytes = fromBase64(textIn(data));
-    const rate = Number(/rate=(\d+)/.exec(textIn(mimeType))?.[1] ?? OUTPUT_RATE);
+    const bytes = fromBase64(stringIn(data));
+    const rate = Number(/rate=(\d+)/.exec(stringIn(mimeType))?.[1] ?? OUTPUT_RATE);
     this.#hasSound = true;
     yield {
       type: 'audio_delta',
@@ -221,7 +218,11 @@ export class GeminiLiveWire implements RealtimeWire {
   *#toolCalls(toolCall: JsonObject): Generator<RealtimeEvent, void, void> {
     const responseId = yield* this.#response();
     for (const { id, name, args } of objectsIn(toolCall['functionCalls'])) {
-      const call = { id: textIn(id) || newId('call_'), name: textIn(name), json: JSON.stringify(objectIn(args)) };
+      const call = {
+        id: stringIn(id) || newId('call_'),
+        name: stringIn(name),
+        json: JSON.stringify(objectIn(args)),
+      };
       this.#callIds.add(call.id);
       yield { type: 'tool_call', responseId, call };
     }

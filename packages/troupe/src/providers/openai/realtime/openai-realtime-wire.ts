@@ -42,7 +42,7 @@ export class OpenAIRealtimeWire implements RealtimeWire {
   start({ instructions, tools, history, agentName, turns }: RealtimeSetup): Frames {
     const { voice, speed, turnDetection, transcriptionModel, session } = this.#options;
     this.#agentName = agentName;
-    // The adapter asks for responses, and ends them, so that noise does neither.
+    // Noise must neither begin nor end a response: the adapter does both.
     const detection = { type: turnDetection, create_response: false, interrupt_response: false };
     const audio = {
       input: {
@@ -50,9 +50,19 @@ export class OpenAIRealtimeWire implements RealtimeWire {
         ...(transcriptionModel !== false && { transcription: { model: transcriptionModel } }),
         turn_detection: turns === 'model' ? detection : null,
       },
-      output: { format: FORMAT, ...(voice !== undefined && { voice }), ...(speed !== undefined && { speed }) },
+      output: {
+        format: FORMAT,
+        ...(voice !== undefined && { voice }),
+        ...(speed !== undefined && { speed }),
+      },
     };
-    const own = { type: 'realtime', output_modalities: ['audio'], instructions, tools: tools.map(toolOf), audio };
+    const own = {
+      type: 'realtime',
+      output_modalities: ['audio'],
+      instructions,
+      tools: tools.map(toolOf),
+      audio,
+    };
     const items = partsOfHistory(history, agentName).flatMap((part) => {
       if (part.type === 'words') return [words(part.role, part.text)];
       if (part.type === 'call') return [this.#call(part.id, part.name, JSON.stringify(part.input))];
@@ -63,10 +73,6 @@ export class OpenAIRealtimeWire implements RealtimeWire {
 
   read(frame: JsonObject): Iterable<RealtimeEvent> {
     return this.#reader.read(frame);
-  }
-
-  takeReplies(): Frames {
-    return [];
   }
 
   audio({ data }: PcmAudio): Frames {
@@ -126,7 +132,9 @@ export class OpenAIRealtimeWire implements RealtimeWire {
   }
 
   update({ instructions, tools }: Pick<RealtimeSetup, 'instructions' | 'tools'>): Frames {
-    return [{ type: 'session.update', session: { type: 'realtime', instructions, tools: tools.map(toolOf) } }];
+    return [
+      { type: 'session.update', session: { type: 'realtime', instructions, tools: tools.map(toolOf) } },
+    ];
   }
 
   #call(call_id: string, name: string, args: string): JsonObject {
