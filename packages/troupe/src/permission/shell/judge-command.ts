@@ -37,7 +37,7 @@ const REMOVING = /^(?:rm|rmdir|unlink|mv|chmod|chown|chgrp|find)$/;
 /** Variables that decide which programs run, or how. */
 const RISKY_VARIABLE =
   /^(?:PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELL|SHELLOPTS|BASHOPTS|PS[0-4]|PROMPT_COMMAND|CDPATH|HOME|GLOBIGNORE|LD_.*|DYLD_.*|GIT_.*|GCONV_PATH|NODE_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|.*PAGER|.*_proxy|.*_PROXY|BASH_.*|CLASSPATH|CC|CXX|LD|.*FLAGS|.*_RSH|.*_ASKPASS|.*_WRAPPER|TAR_OPTIONS|ZDOTDIR|.*EDITOR|VISUAL|BROWSER|LESS.*|MANOPT|.*_CONFIG_PATH|.*_COMMAND|(?:p?npm|yarn)_.*|path|cdpath|fpath|manpath|module_path)$/;
-/** Variables that change no effect of a program. Rules that allow a command allow it with these variables too. */
+/** Variables that change no effect of a program: a rule that allows a command also allows the command with one of these. */
 export const PLAIN_VARIABLE = /^(?:LANG|LC_.*|TZ|CI|DEBUG|FORCE_COLOR|NO_COLOR|TERM|COLUMNS|LINES|VERBOSE|)$/;
 /** Variables of the text itself. Programs that only read ignore these variables; `make` and others may not. */
 const OWN_VARIABLE = /^[a-z][a-z0-9_]*$/;
