@@ -20,7 +20,7 @@ import type { ModelRequest } from '../src/model/chat-model-base.ts';
 import type { SessionStore } from '../src/session/format/session-store.ts';
 import { SimpleLongTermMemory } from '../src/longterm/simple-long-term-memory.ts';
 import { Session } from '../src/session/session.ts';
-import { ToneTtsModel } from '../src/testing/tone-tts-model.ts';
+import { ToneTtsModel } from '../src/testing/voice/tone-tts-model.ts';
 import type { VectorStoreBase } from '../src/vector/vector-store-base.ts';
 import { NAMES, RandomModel, type Chronicle, type Name } from './random-model.ts';
 
