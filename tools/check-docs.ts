@@ -137,7 +137,7 @@ function pageProblems(programs: readonly Program[]): string[] {
     ...refusalProblems(read('packages/service/src/service-failure.ts'), read('docs/errors.md')),
     ...entryPointProblems(
       JSON.parse(read('packages/troupe/package.json')) as Parameters<typeof entryPointProblems>[0],
-      ['@troupe/service', '@troupe/studio'],
+      ['@troupe/service', '@troupe/service/dbos', '@troupe/studio'],
       read('docs/reference/entry-points.md'),
     ),
     ...missingExamples(codes, sources, PROGRAMS_FOR_EXAMPLE).map(

@@ -16,6 +16,7 @@ import { McpMount } from './mounts/mcp-mount.ts';
 import { ServiceMetrics } from './http/metrics.ts';
 import { makeApp } from './http/service-app.ts';
 import { UserLimiter, type UserLimits } from './limits/user-limits.ts';
+import type { DurableRunner } from './runs/durable-runner.ts';
 import { RunRequests } from './runs/run-requests.ts';
 import { RunScheduler, type SchedulerOptions } from './runs/run-scheduler.ts';
 import { AgentTable, type ServedAgents } from './runs/served-agent.ts';
@@ -29,6 +30,8 @@ export interface ServiceOptions extends SchedulerOptions {
   readonly agents: ServedAgents;
   /** Where sessions, runs and events are kept: the path of a SQLite file, or a storage. @default in memory, lost at the end */
   readonly store?: string | ServiceStorage | undefined;
+  /** Another engine for durable runs, such as `dbosRunner` of `@troupe/service/dbos`. @default the built-in one, in the store */
+  readonly runner?: DurableRunner | undefined;
   /** Names the caller of a request. @default nobody is asked, and only this machine is answered */
   readonly auth?: Authenticate | undefined;
   readonly limits?: UserLimits | undefined;
@@ -113,6 +116,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       onEnd: ({ status }) => metrics.countRun(status),
     },
     options,
+    options.runner,
   );
   const requests = new RunRequests(store, scheduler, agents, now);
   const schedules = new Schedules(store, requests, now);
@@ -151,11 +155,15 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       !closing.signal.aborted && (await store.database.query('SELECT 1 AS one')).length === 1,
   });
   await scheduler.start();
+  const deleteEnded = async (before: number): Promise<void> => {
+    const ids = await store.runs.endedBefore(before, MAX_DELETED);
+    await scheduler.forget(ids);
+    await store.runs.delete(ids);
+  };
   const tick = async (): Promise<void> => {
     if (closing.signal.aborted) return;
     await schedules.tick();
-    if (options.keepRunsDays !== undefined)
-      await store.runs.deleteEnded(now() - options.keepRunsDays * DAY_MS, MAX_DELETED);
+    if (options.keepRunsDays !== undefined) await deleteEnded(now() - options.keepRunsDays * DAY_MS);
   };
   const ticking = setInterval(() => void tick().catch(logFailure), TICK_MS);
   ticking.unref();

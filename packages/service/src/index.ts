@@ -3,6 +3,7 @@ export type { Authenticate, Caller } from './auth/authenticate.ts';
 export { BearerTokens, type TokenInfo } from './auth/bearer-tokens.ts';
 export { jwtAuth, type JwtAuthOptions } from './auth/jwt-auth.ts';
 export { currentIdempotencyKey } from './journal/idempotency-key.ts';
+export type { DurableRunner, RecordedResult, RunWorker, StepResults } from './runs/durable-runner.ts';
 export type { UserLimits } from './limits/user-limits.ts';
 export type { SchedulerOptions } from './runs/run-scheduler.ts';
 export type {

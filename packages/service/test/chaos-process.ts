@@ -1,13 +1,15 @@
-// A gateway or worker as a process of its own, for the chaos test. Arguments: database, port, maximum runs.
+// A gateway or worker as a process of its own, for the chaos test. Arguments: database, port, maximum runs, and the engine (`dbos`, or the
+// built-in one).
 
 import { setTimeout } from 'node:timers/promises';
 
 import pg from 'pg';
 
+import { dbosRunner } from '../src/dbos/index.ts';
 import { createService, postgresStorage } from '../src/index.ts';
 import { durableAgent } from './durable-agents.ts';
 
-const [database = '', port = '0', maxRuns = '0'] = process.argv.slice(2);
+const [database = '', port = '0', maxRuns = '0', engine = ''] = process.argv.slice(2);
 const log = new pg.Pool({ connectionString: database, max: 2 });
 log.on('error', () => {});
 
@@ -31,6 +33,7 @@ const service = await createService({
     { approvalKey: 'a key of sixteen bytes or more' },
   ),
   maxRuns: Number(maxRuns),
+  ...(engine === 'dbos' && { runner: dbosRunner({ systemDatabaseUrl: database }) }),
   limits: { openRuns: Infinity, requestsPerMinute: Infinity },
   shutdownMs: 2000,
   agents: {

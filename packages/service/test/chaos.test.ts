@@ -10,20 +10,22 @@ import { ServiceClient } from 'troupe/client';
 import { afterEach, expect, test } from 'vitest';
 
 import { sampleOf } from '../../troupe/test/fair-sample.ts';
-import { hasPostgres, useDatabase } from './postgres-database.ts';
+import { canStartPostgres, PostgresCluster } from './postgres-cluster.ts';
 
 const FLAGS = [
   '--conditions=troupe:source',
   '--experimental-transform-types',
   '--disable-warning=ExperimentalWarning',
 ];
-/** Number of kills that was asked for: `TROUPE_CHAOS_KILLS=100 npm test -- service/test/chaos`. */
+/**
+ * Number of kills that was asked for: `TROUPE_CHAOS_KILLS=100 npm test -- service/test/chaos`, with TROUPE_CHAOS_REPORT=1 for figures and
+ * TROUPE_CHAOS_ENGINE=dbos for the other engine.
+ */
 const ASKED = Number(process.env['TROUPE_CHAOS_KILLS'] ?? 0);
-/** Starting and killing five processes is for the long tests. */
-const kills = ASKED || sampleOf('kills of gateways and workers', 10, 0);
+const ENGINE = process.env['TROUPE_CHAOS_ENGINE'] ?? '';
+const kills = ASKED || sampleOf('kills of gateways and workers', 100, 2, 15);
 /** Conversations at the same time. */
 const AT_ONCE = 20;
-const database = useDatabase('chaos');
 const started = new Set<ChildProcess>();
 afterEach(() => {
   for (const child of started) child.kill('SIGKILL');
@@ -32,12 +34,14 @@ afterEach(() => {
 /** A gateway or a worker, which is started again after each kill. */
 class ChaosProcess {
   readonly maxRuns: number;
+  readonly #database: string;
   url = '';
   #child: ChildProcess | undefined;
   /** Whether it is being killed, stopped or started. */
   isBusy = false;
 
-  constructor(maxRuns: number) {
+  constructor(database: string, maxRuns: number) {
+    this.#database = database;
     this.maxRuns = maxRuns;
   }
 
@@ -54,7 +58,7 @@ class ChaosProcess {
   async #tryToStart(): Promise<boolean> {
     const port = this.url === '' ? '0' : new URL(this.url).port;
     const program = join(import.meta.dirname, 'chaos-process.ts');
-    const args = [...FLAGS, program, database.url, port, String(this.maxRuns)];
+    const args = [...FLAGS, program, this.#database, port, String(this.maxRuns), ENGINE];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#child = child;
     started.add(child);
@@ -103,32 +107,65 @@ function randomOf(seed: number): () => number {
 interface Disturbed {
   kills: number;
   pauses: number;
-  lostConnections: number;
+  crashes: number;
   readonly killed: { readonly pid: number; readonly at: number }[];
 }
 
-/** Kills, stops and cuts off processes at random, until `kills` were killed and a run was taken over. Most kills meet a worker at work. */
-async function disturb(processes: readonly ChaosProcess[], admin: pg.Client): Promise<Disturbed> {
+/** Asks the database, again and again while it restarts. */
+class Admin {
+  readonly #pool: pg.Pool;
+
+  constructor(url: string) {
+    this.#pool = new pg.Pool({ connectionString: url, max: 2, application_name: 'chaos' });
+    this.#pool.on('error', () => {}); // asked again
+  }
+
+  async query<T extends pg.QueryResultRow>(sql: string, params: unknown[] = []): Promise<T[]> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return (await this.#pool.query<T>(sql, params)).rows;
+      } catch (error) {
+        if (attempt === 200 || (error instanceof pg.DatabaseError && error.code?.startsWith('42')))
+          throw error;
+        await setTimeout(50);
+      }
+    }
+  }
+
+  end(): Promise<void> {
+    return this.#pool.end();
+  }
+}
+
+/**
+ * Kills and stops processes, and has the database crash, at random, until `kills` were killed, the database has crashed and a run was
+ * taken over. Most kills meet a worker at work.
+ */
+async function disturb(
+  processes: readonly ChaosProcess[],
+  cluster: PostgresCluster,
+  admin: Admin,
+): Promise<Disturbed> {
   const random = randomOf(7);
-  const done: Disturbed = { kills: 0, pauses: 0, lostConnections: 0, killed: [] };
+  const done: Disturbed = { kills: 0, pauses: 0, crashes: 0, killed: [] };
   const going = new Set<Promise<void>>();
   const isTakenOver = async (): Promise<boolean> =>
-    (await admin.query('SELECT 1 FROM service_runs WHERE attempt > 1 LIMIT 1')).rows.length > 0;
+    (await admin.query('SELECT 1 FROM service_runs WHERE attempt > 1 LIMIT 1')).length > 0;
   const atWork = async (): Promise<ChaosProcess | undefined> => {
     const sql = "SELECT pid FROM chaos_work WHERE at > now() - interval '100 ms' ORDER BY at DESC LIMIT 1";
-    const [row] = (await admin.query<{ pid: number }>(sql)).rows;
+    const [row] = await admin.query<{ pid: number }>(sql);
     return processes.find(({ pid }) => pid === row?.pid);
   };
-  while (done.kills < kills || (done.kills < kills * 10 && !(await isTakenOver()))) {
+  const isEnough = async (): Promise<boolean> =>
+    done.kills >= kills && done.crashes > 0 && (done.kills >= kills * 10 || (await isTakenOver()));
+  while (!(await isEnough())) {
     await setTimeout(150 + random() * 300);
     const anyone = processes[Math.floor(random() * processes.length)];
     const target = random() > 0.4 ? await atWork() : anyone;
     const what = random();
-    if (what > 0.95) {
-      done.lostConnections++; // as with a restart of the database
-      await admin.query(
-        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
-      );
+    if (what > 0.95 || (done.crashes === 0 && done.kills >= kills / 2)) {
+      done.crashes++;
+      await cluster.crash();
     }
     if (target === undefined || target.isBusy) continue;
     target.isBusy = true;
@@ -148,16 +185,15 @@ async function disturb(processes: readonly ChaosProcess[], admin: pg.Client): Pr
   return done;
 }
 
-test.runIf(hasPostgres && kills > 0)(
-  'gateways and workers are killed, stopped and cut off from PostgreSQL: every run ends, and no finished step ran twice',
+test.runIf(canStartPostgres && kills > 0)(
+  'gateways and workers are killed and stopped, and PostgreSQL crashes: every run ends, and no finished step ran twice',
   async () => {
     const runs = kills * 2;
-    const admin = new pg.Client({ connectionString: database.url });
-    admin.on('error', () => {}); // its database is dropped at the end
-    await admin.connect();
+    await using cluster = await PostgresCluster.start();
+    const admin = new Admin(cluster.url);
     await admin.query('CREATE TABLE chaos_work (run TEXT, what TEXT, step TEXT, pid INT, at TIMESTAMPTZ)');
-    const gateways = [new ChaosProcess(0), new ChaosProcess(0)];
-    const workers = [1, 2, 3].map(() => new ChaosProcess(100));
+    const gateways = [0, 0].map((maxRuns) => new ChaosProcess(cluster.url, maxRuns));
+    const workers = [100, 100, 100].map((maxRuns) => new ChaosProcess(cluster.url, maxRuns));
     const processes = [...gateways, ...workers];
     await gateways[0]?.start(); // makes the tables
     await Promise.all(processes.slice(1).map((one) => one.start()));
@@ -203,43 +239,47 @@ test.runIf(hasPostgres && kills > 0)(
     const converseOn = async (): Promise<void> => {
       while (conversations < runs || isDisturbed) await converse(conversations++);
     };
-    const disturbing = disturb(processes, admin).finally(() => (isDisturbed = false));
+    const disturbing = disturb(processes, cluster, admin).finally(() => (isDisturbed = false));
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, runs) }, converseOn));
     const disturbed = await disturbing;
 
-    const { rows: effects } = await admin.query<{ run: string; what: string; n: number; keys: number }>(
+    const effects = await admin.query<{ run: string; what: string; n: number; keys: number }>(
       `SELECT run, what, COUNT(*)::int AS n, COUNT(DISTINCT step)::int AS keys FROM chaos_work WHERE what <> 'model' GROUP BY run, what`,
     );
     for (const { what, n, keys } of effects) {
       expect(keys).toBe(1);
       if (what !== 'look') expect(n).toBe(1); // a side effect
     }
-    const { rows: again } = await admin.query(
+    const again = await admin.query(
       `SELECT * FROM chaos_work w JOIN service_runs r ON r.id = w.run WHERE w.what = 'look'
        AND (SELECT COUNT(*) FROM chaos_work x WHERE x.run = w.run AND x.what = 'look') > r.attempt`,
     );
     expect(again).toEqual([]);
-    const { rows: open } = await admin.query(
+    const open = await admin.query(
       `SELECT id FROM service_runs WHERE status IN ('queued', 'running') UNION SELECT id FROM service_sessions WHERE active_run IS NOT NULL`,
     );
     expect(open).toEqual([]);
-    const [{ attempts } = { attempts: 0 }] = (
-      await admin.query<{ attempts: number }>('SELECT MAX(attempt)::int AS attempts FROM service_runs')
-    ).rows;
+    const [{ attempts } = { attempts: 0 }] = await admin.query<{ attempts: number }>(
+      'SELECT MAX(attempt)::int AS attempts FROM service_runs',
+    );
     expect(disturbed.kills).toBeGreaterThanOrEqual(kills);
     expect(attempts).toBeGreaterThan(1);
     if (process.env['TROUPE_CHAOS_REPORT'] !== undefined) await report(admin, disturbed, conversations);
     expect(await Promise.all(processes.map((one) => one.end()))).toEqual(processes.map(() => [0, null]));
+    const left = await admin.query(
+      "SELECT query FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name <> 'chaos'",
+    );
+    expect(left).toEqual([]);
     await admin.end();
   },
-  600_000,
+  ASKED > 0 ? 3_600_000 : 600_000,
 );
 
 /** Prints the time from a kill to the first work of another process on the same run. */
-async function report(admin: pg.Client, { killed, ...counts }: Disturbed, runs: number): Promise<void> {
+async function report(admin: Admin, { killed, ...counts }: Disturbed, runs: number): Promise<void> {
   const gaps: number[] = [];
   for (const { pid, at } of killed) {
-    const { rows } = await admin.query<{ gap: number }>(
+    const rows = await admin.query<{ gap: number }>(
       `SELECT MIN(EXTRACT(EPOCH FROM b.at) * 1000 - $2)::float AS gap FROM chaos_work a JOIN chaos_work b ON b.run = a.run AND b.pid <> a.pid
        WHERE a.pid = $1 AND EXTRACT(EPOCH FROM a.at) * 1000 BETWEEN $2::float - 1000 AND $2::float AND EXTRACT(EPOCH FROM b.at) * 1000 > $2::float
        GROUP BY a.run`,
@@ -248,7 +288,7 @@ async function report(admin: pg.Client, { killed, ...counts }: Disturbed, runs: 
     for (const { gap } of rows) gaps.push(gap);
   }
   gaps.sort((a, b) => a - b);
-  const { rows } = await admin.query(
+  const rows = await admin.query(
     'SELECT MAX(attempt)::int AS most, SUM(attempt)::int AS attempts FROM service_runs',
   );
   console.log({

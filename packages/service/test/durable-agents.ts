@@ -80,3 +80,52 @@ export function durableAgent({ take, onModel, asks }: DurableParts): ReActAgent 
     permissionPolicy: { decide: ({ call }) => ({ behavior: call.name === asks ? 'ask' : 'allow' }) },
   });
 }
+
+/** An agent that gives a task to two sub-agents at the same time, each with a tool of its own that has a side effect. */
+export function parallelAgent({ take, onModel }: DurableParts): ReActAgent {
+  const inner = (name: string): ReActAgent =>
+    new ReActAgent({
+      name,
+      model: new WaitingModel(
+        [
+          {
+            when: (request) => resultsIn(request) === 0,
+            toolCalls: [{ id: `call_${name}`, name: `store_${name}`, input: {} }],
+          },
+          { when: (request) => resultsIn(request) === 1, text: `${name} has stored it.` },
+        ],
+        onModel,
+      ),
+      tools: [
+        tool({
+          name: `store_${name}`,
+          sideEffect: true,
+          execute: async () => {
+            await take({ tool: `store_${name}`, key: currentIdempotencyKey() });
+            return 'Stored.';
+          },
+        }),
+      ],
+      console: false,
+    });
+  return new ReActAgent({
+    name: 'assistant',
+    model: new WaitingModel(
+      [
+        {
+          when: (request) => resultsIn(request) === 0,
+          toolCalls: ['anna', 'ben'].map((name) => ({
+            id: `ask_${name}`,
+            name,
+            input: { query: 'Store it.' },
+          })),
+        },
+        { when: (request) => resultsIn(request) === 2, text: 'All is done.' },
+      ],
+      onModel,
+    ),
+    tools: ['anna', 'ben'].map((name) => agentTool(inner(name), { description: 'Stores.' })),
+    parallelToolCalls: true,
+    console: false,
+  });
+}

@@ -20,7 +20,7 @@ import type { ModelRequest } from '../src/model/chat-model-base.ts';
 import type { SessionStore } from '../src/session/format/session-store.ts';
 import { SimpleLongTermMemory } from '../src/longterm/simple-long-term-memory.ts';
 import { Session } from '../src/session/session.ts';
-import { ToneTtsModel } from '../src/testing/tone-tts-model.ts';
+import { ToneTtsModel } from '../src/testing/voice/tone-tts-model.ts';
 import type { VectorStoreBase } from '../src/vector/vector-store-base.ts';
 import { NAMES, nextTurn, RandomModel, type Chronicle, type Name } from './random-model.ts';
 
@@ -156,7 +156,7 @@ export class Team {
   async check(): Promise<void> {
     const { faults, told, dice } = this.#chronicle;
     const isCalm = dice.roll(2) === 0;
-    if (isCalm) for (let turn = 0; turn < TURNS_UNTIL_HEARD; turn++) await nextTurn(); // who was stopped is heard a little later
+    if (isCalm) for (let turn = 0; turn < TURNS_UNTIL_HEARD; turn++) await nextTurn(); // observers of a stopped agent hear it a little later
     for (const [name, agent] of this.agents) {
       const history = await agent.memory.getMemory();
       if (isCalm) this.#checkOrder(name, told, history, 'has not heard');

@@ -1,5 +1,6 @@
 import type { Step, StepRunner, Usage } from 'troupe';
 
+import type { StepResults } from '../runs/durable-runner.ts';
 import type { RunOutcome } from '../store/run-record.ts';
 import type { ServiceStore } from '../store/service-store.ts';
 import { withinStep } from './idempotency-key.ts';
@@ -47,22 +48,39 @@ export class RunJournal {
   readonly #runId: string;
   readonly #attempt: number;
   readonly #recorded: Map<string, Recorded>;
+  readonly #results: StepResults | undefined;
 
-  private constructor(store: ServiceStore, runId: string, attempt: number, recorded: Map<string, Recorded>) {
+  private constructor(
+    store: ServiceStore,
+    runId: string,
+    attempt: number,
+    recorded: Map<string, Recorded>,
+    results: StepResults | undefined,
+  ) {
     this.#store = store;
     this.#runId = runId;
     this.#attempt = attempt;
     this.#recorded = recorded;
+    this.#results = results;
   }
 
-  static async open(store: ServiceStore, runId: string, attempt: number): Promise<RunJournal> {
+  /** @param results results of steps in an engine; without it, they are rows beside the starts of steps */
+  static async open(
+    store: ServiceStore,
+    runId: string,
+    attempt: number,
+    results?: StepResults,
+  ): Promise<RunJournal> {
     const sql = 'SELECT step_key, kind, result FROM service_steps WHERE run_id = ?';
     const rows = attempt === 1 ? [] : await store.database.query(sql, [runId]);
-    const recorded = rows.map((row): [string, Recorded] => [
-      String(row['step_key']),
-      { kind: String(row['kind']), result: typeof row['result'] === 'string' ? row['result'] : undefined },
-    ]);
-    return new RunJournal(store, runId, attempt, new Map(recorded));
+    const recorded = new Map<string, Recorded>();
+    for (const { step_key: key, kind, result } of rows)
+      recorded.set(String(key), {
+        kind: String(kind),
+        result: typeof result === 'string' ? result : undefined,
+      });
+    for (const { key, kind, result } of results?.recorded ?? []) recorded.set(key, { kind, result });
+    return new RunJournal(store, runId, attempt, recorded, results);
   }
 
   /** Number of recorded steps. */
@@ -116,6 +134,8 @@ export class RunJournal {
   }
 
   async #record({ kind, key }: Step, result: string | undefined): Promise<void> {
+    if (this.#results !== undefined && result !== undefined)
+      return this.#results.record({ key, kind, result });
     await this.#store.commits.add(async (tx) => {
       await this.#store.runs.assertAttempt(tx, this.#runId, this.#attempt);
       await tx.query(

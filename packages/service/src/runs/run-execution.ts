@@ -16,6 +16,7 @@ import { beginEffect } from '../journal/idempotency-key.ts';
 import { JOURNAL_FORMAT, ReplayError, RunJournal, type JournalledOutcome } from '../journal/run-journal.ts';
 import type { RunOutcome, RunRecord } from '../store/run-record.ts';
 import type { ServiceStore } from '../store/service-store.ts';
+import type { StepResults } from './durable-runner.ts';
 import type { AgentTable } from './served-agent.ts';
 
 export interface ExecutionParts {
@@ -50,6 +51,7 @@ export function managerOf(
 export class RunExecution {
   readonly run: RunRecord;
   readonly #parts: ExecutionParts;
+  readonly #results: StepResults | undefined;
   readonly #events: EventWriter;
   readonly #stop = new AbortController();
   #agent: AgentBase | undefined;
@@ -63,9 +65,11 @@ export class RunExecution {
   /** Whether this attempt tells its events from the beginning. One that only completes the end goes on behind those of the last. */
   #isTold = false;
 
-  constructor(run: RunRecord, parts: ExecutionParts) {
+  /** @param results where an engine keeps results of steps */
+  constructor(run: RunRecord, parts: ExecutionParts, results?: StepResults) {
     this.run = run;
     this.#parts = parts;
+    this.#results = results;
     this.#events = parts.log.writer(run.id, run.attempt, (error) => this.#stop.abort(error));
   }
 
@@ -99,7 +103,7 @@ export class RunExecution {
   async #execute(): Promise<void> {
     const { store } = this.#parts;
     const { run } = this;
-    const journal = await RunJournal.open(store, run.id, run.attempt);
+    const journal = await RunJournal.open(store, run.id, run.attempt, this.#results);
     const key = { user: run.user, session: run.session };
     const revision = await store.sessionStates.revisionOf(key);
     const recorded = journal.outcome;

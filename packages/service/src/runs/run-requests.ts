@@ -153,8 +153,10 @@ export class RunRequests {
   async deleteSession(user: string, id: string): Promise<void> {
     const session = await this.session(user, id);
     const store = this.#store;
+    const runs = await store.runs.idsOf(user, session.id);
     if (!(await store.database.transaction((tx) => store.sessions.remove(tx, user, session.id))))
       throw new ServiceFailure('session_busy', 'The session has a run. Interrupt it first.');
+    await this.#scheduler.forget(runs);
     await store.sessionStates.delete({ user, session: id });
   }
 

@@ -2,7 +2,8 @@ import { getLogger } from 'troupe';
 
 import type { NoticeKind } from '../store/store-notices.ts';
 import { FencedError } from '../store/run-table.ts';
-import type { RunRecord } from '../store/run-record.ts';
+import { isEnded, type RunRecord } from '../store/run-record.ts';
+import type { DurableRunner, StepResults } from './durable-runner.ts';
 import { OwnerWatch } from './owner-watch.ts';
 import { RunExecution, type ExecutionParts } from './run-execution.ts';
 
@@ -23,24 +24,32 @@ const SLOW_POLL_MS = 1000;
 const PAGE = 500;
 /** Maximum wait at the end for agents that do not stop. */
 const LAST_WAIT_MS = 1000;
+/** Interval of asking an engine for runs of processes that died between taking a run and beginning it. */
+const WORKER_LOOK_MS = 5000;
 const MAX_LEFT_BEHIND = 10_000;
 
 /**
  * Runs the queued runs, one for each session at a time, over all processes that share the database. The runs of a process that died are
- * taken over; how that is known: `OwnerWatch`.
+ * taken over; how that is known: `OwnerWatch`. With a `DurableRunner` it hands runs to that engine, which executes them by `RunWorker`.
  */
 export class RunScheduler {
   readonly #parts: ExecutionParts;
   readonly #watch: OwnerWatch;
   readonly #maxRuns: number;
+  readonly #runner: DurableRunner | undefined;
   readonly #running = new Map<string, { readonly execution: RunExecution; readonly done: Promise<void> }>();
   readonly #timers: NodeJS.Timeout[] = [];
   #isClosing = false;
   #looking: Promise<void> | undefined;
   #wantsLook = false;
 
-  constructor(parts: ExecutionParts, { maxRuns = 1000, takeOverMs = 5000 }: SchedulerOptions = {}) {
+  constructor(
+    parts: ExecutionParts,
+    { maxRuns = 1000, takeOverMs = 5000 }: SchedulerOptions = {},
+    runner?: DurableRunner,
+  ) {
     this.#parts = parts;
+    this.#runner = runner;
     this.#watch = new OwnerWatch(parts.store, takeOverMs, parts.now);
     this.#maxRuns = maxRuns;
   }
@@ -53,6 +62,15 @@ export class RunScheduler {
   /** Begins to run, and goes on with what an earlier process left. */
   async start(): Promise<void> {
     await this.#watch.beat();
+    const runner = this.#runner;
+    if (runner !== undefined) {
+      await runner.start({
+        id: this.#watch.owner,
+        maxRuns: this.#maxRuns,
+        execute: (runId, results) => this.#executeFor(runId, results),
+      });
+      if (this.#maxRuns > 0) this.#every(WORKER_LOOK_MS, () => this.#takeOverWorkers(runner));
+    }
     await this.look();
     this.#every(BEAT_MS, async () => {
       await this.#watch.beat();
@@ -95,6 +113,11 @@ export class RunScheduler {
     return true;
   }
 
+  /** Has an engine delete its data of ended runs. */
+  async forget(runIds: readonly string[]): Promise<void> {
+    if (runIds.length > 0) await this.#runner?.forget(runIds);
+  }
+
   /** Waits for running runs for `graceMs`, with signs of life and interrupts as before, then hands the rest over. */
   async close(graceMs: number): Promise<void> {
     this.#isClosing = true;
@@ -104,6 +127,7 @@ export class RunScheduler {
     for (const { execution } of this.#running.values()) execution.handOver();
     await within(all, LAST_WAIT_MS);
     for (const timer of this.#timers) clearInterval(timer);
+    await this.#runner?.close();
     await this.#watch.leave();
   }
 
@@ -127,7 +151,7 @@ export class RunScheduler {
   }
 
   async #lookAll(): Promise<void> {
-    if (this.#maxRuns === 0) return;
+    if (this.#maxRuns === 0 && this.#runner === undefined) return;
     while (this.#wantsLook && !this.#isClosing) {
       this.#wantsLook = false;
       const { runs } = this.#parts.store;
@@ -137,25 +161,40 @@ export class RunScheduler {
         const session = JSON.stringify([run.user, run.session]);
         if (sessions.has(session)) continue;
         sessions.add(session);
+        if (this.#runner !== undefined) {
+          if (run.status === 'queued') await this.#runner.enqueue(run.id);
+          else if (run.owner !== undefined) await this.#runner.takeOver(run.owner);
+          continue;
+        }
         if (this.#running.size >= this.#maxRuns || this.#isClosing) return;
-        if (!this.#running.has(run.id)) await this.#claim(run);
+        if (!this.#running.has(run.id)) await this.#begin(run);
       }
     }
+  }
+
+  /** Takes over runs of dead processes that an engine names. */
+  async #takeOverWorkers(runner: DurableRunner): Promise<void> {
+    const others = (await runner.workers()).filter((id) => id !== this.#watch.owner);
+    if (others.length === 0) return;
+    const alive = await this.#watch.alive();
+    for (const id of others) if (!alive.has(id)) await runner.takeOver(id);
   }
 
   /** Runs whose process is gone, and runs of this process that were cut off while the database was away. */
   async #leftBehind(): Promise<readonly RunRecord[]> {
     const { owner: self } = this.#watch;
-    const isCutOff = ({ owner, id }: RunRecord): boolean => owner !== self || !this.#running.has(id);
+    const isCutOff = ({ owner, id }: RunRecord): boolean =>
+      owner !== self || (this.#runner === undefined && !this.#running.has(id));
     const running = (await this.#parts.store.runs.running(MAX_LEFT_BEHIND)).filter(isCutOff);
     if (running.length === 0) return [];
     const alive = await this.#watch.alive();
     return running.filter(({ owner }) => owner === undefined || !alive.has(owner));
   }
 
-  async #claim(run: RunRecord): Promise<void> {
+  /** Begins the next attempt at a run. @returns undefined if another process was faster, or the session has another run */
+  async #claim(run: RunRecord): Promise<RunRecord | undefined> {
     const { store, now } = this.#parts;
-    const claimed = await store.database
+    return store.database
       .transaction(async (tx) => {
         if (!(await store.sessions.occupy(tx, run.user, run.session, run.id))) return undefined;
         const begun = await store.runs.beginAttempt(tx, run, this.#watch.owner, now());
@@ -166,10 +205,37 @@ export class RunScheduler {
         if (error instanceof FencedError) return undefined;
         throw error;
       });
+  }
+
+  async #begin(run: RunRecord): Promise<void> {
+    const claimed = await this.#claim(run);
     if (claimed === undefined) return;
     const execution = new RunExecution(claimed, this.#parts);
     const done = this.#execute(execution);
     this.#running.set(claimed.id, { execution, done });
+  }
+
+  /** Executes an attempt for an engine: `RunWorker.execute`. */
+  async #executeFor(runId: string, results: StepResults): Promise<boolean> {
+    if (this.#isClosing) return new Promise<never>(() => {}); // another process executes it
+    try {
+      const run = await this.#parts.store.runs.get(runId);
+      if (run === undefined || isEnded(run.status)) return true;
+      const claimed = await this.#claim(run);
+      if (claimed === undefined) return false;
+      const execution = new RunExecution(claimed, this.#parts, results);
+      const done = execution.execute();
+      const settled = done.catch(() => {});
+      this.#running.set(runId, { execution, done: settled });
+      await done.finally(() => this.#running.delete(runId));
+      void this.look().catch(() => {}); // looked again with the next beat
+      return true;
+    } catch (error) {
+      if (error instanceof FencedError) throw error;
+      if (this.#isClosing) return new Promise<never>(() => {}); // handed over: the engine must not see an end
+      getLogger().log('error', `The run ${runId} was cut off: ${String(error)}`);
+      return false;
+    }
   }
 
   async #execute(execution: RunExecution): Promise<void> {

@@ -193,10 +193,14 @@ export class RunTable {
     return rows.length > 0;
   }
 
-  /** Deletes runs that ended before a time, oldest first, with their events, steps and inputs. */
-  async deleteEnded(before: number, limit: number): Promise<void> {
+  /** Ids of runs that ended before a time, oldest first. */
+  async endedBefore(before: number, limit: number): Promise<readonly string[]> {
     const sql = 'SELECT id FROM service_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?';
-    const ids = (await this.#db.query(sql, [before, limit])).map(({ id }) => String(id));
+    return (await this.#db.query(sql, [before, limit])).map(({ id }) => String(id));
+  }
+
+  /** Deletes runs with their events, steps and inputs. */
+  async delete(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     const list = ids.map(() => '?').join(', ');
     await this.#db.transaction(async (tx) => {
@@ -204,6 +208,12 @@ export class RunTable {
         await tx.query(`DELETE FROM ${table} WHERE run_id IN (${list})`, ids);
       await tx.query(`DELETE FROM service_runs WHERE id IN (${list})`, ids);
     });
+  }
+
+  /** Ids of all runs of a session. */
+  async idsOf(user: string, session: string): Promise<readonly string[]> {
+    const sql = 'SELECT id FROM service_runs WHERE user_id = ? AND session_id = ?';
+    return (await this.#db.query(sql, [user, session])).map(({ id }) => String(id));
   }
 
   async addInput(tx: SqlQueries, runId: string, kind: RunInput['kind'], msg: JsonObject): Promise<void> {

@@ -1,5 +1,5 @@
 import { InvalidMsgError } from '../errors.ts';
-import { toBlock, type ToolResultBlock, type ToolUseBlock } from './blocks.ts';
+import { toBlock, type ContentBlock, type ToolResultBlock, type ToolUseBlock } from './blocks.ts';
 import { Msg } from './msg.ts';
 
 /** Result of a tool call that has none when the exchange is closed. */
@@ -29,16 +29,31 @@ export class Exchange {
   readonly #results = new Map<string, ToolResultBlock>();
   /** Ids of the messages with the results, by tool call id. */
   readonly #resultIds = new Map<string, string>();
+  #modelMsg: Msg;
   #lateResults = 0;
   #isClosed = false;
 
   /** @throws InvalidMsgError if two tool calls have the same id. A `MsgDraft` never makes such a message. */
-  constructor(readonly modelMsg: Msg) {
+  constructor(modelMsg: Msg) {
+    this.#modelMsg = modelMsg;
     this.calls = modelMsg.getContentBlocks('tool_use');
     for (const call of this.calls) {
       if (this.#resultIds.has(call.id)) throw new InvalidMsgError('Two tool calls of a message share an id.');
       this.#resultIds.set(call.id, resultMsgId(modelMsg.id, call.id));
     }
+  }
+
+  /** The model message with the tool calls. */
+  get modelMsg(): Msg {
+    return this.#modelMsg;
+  }
+
+  /** Replaces the words beside the tool calls, e.g. because only a part of them was heard. No effect after `toMsgs`. */
+  reviseText(text: string): void {
+    if (this.#isClosed) return;
+    const words: readonly ContentBlock[] = text === '' ? [] : [{ type: 'text', text }];
+    const others = this.#modelMsg.getContentBlocks().filter(({ type }) => type !== 'text');
+    this.#modelMsg = this.#modelMsg.with({ content: [...words, ...others] });
   }
 
   /** Number of ignored results: given after `toMsgs`, or a second time. */

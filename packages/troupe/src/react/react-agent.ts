@@ -15,7 +15,7 @@ import type { MemoryBase } from '../memory/memory-base.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import { Msg, type MsgInit, type MsgInput } from '../message/msg.ts';
 import type { PendingCall } from '../message/pending-call.ts';
-import type { ChatModelBase, ToolChoice } from '../model/chat-model-base.ts';
+import type { ChatModelBase, ToolChoice, ToolSchema } from '../model/chat-model-base.ts';
 import { canForceTools, mergeGeneration } from '../model/generation.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
@@ -312,20 +312,31 @@ export class ReActAgent extends ReActAgentBase {
 
   override async handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
     const answer = this.interruptReply();
+    await this.keepInterrupted(msgs, interrupt, answer);
+    return answer;
+  }
+
+  /** Stores what an interrupted agent call was told, then its answer, and prints the answer. @param answer undefined if memory has it already */
+  protected async keepInterrupted(msgs: readonly Msg[], interrupt: Interrupt, answer?: Msg): Promise<void> {
     const control = currentControl();
     const isStored = this.#reply?.isInputStored && this.#reply.id === control?.reply.id;
     const input = isStored ? [] : msgs.filter((msg) => !msg.hasContentBlocks('tool_result')); // results belong to tool calls
-    const written = this.#memory.add([...input, ...interrupt.unread, ...interrupt.msgs, answer], (write) =>
+    const told = [
+      ...input,
+      ...interrupt.unread,
+      ...interrupt.msgs,
+      ...(answer === undefined ? [] : [answer]),
+    ];
+    const written = this.#memory.add(told, (write) =>
       control === undefined ? write() : control.steps.write({ name: 'memory' }, write),
     );
-    const shown = this.print(answer);
+    const shown = answer === undefined ? Promise.resolve() : this.print(answer);
     for (const work of [written, shown]) {
       work.catch((error: unknown) =>
         getLogger().log('warn', `${this.name} was interrupted: ${messageOf(error)}`),
       );
     }
     await waitBriefly(Promise.allSettled([written, shown]), control?.stop.graceOver); // slower writes go on, in order
-    return answer;
   }
 
   /** Calls the model once, and prints the model message while it grows. If stopped, the text so far is kept in memory. */
@@ -390,6 +401,11 @@ export class ReActAgent extends ReActAgentBase {
 
   protected set openExchange(open: OpenExchange | undefined) {
     this.#unfinishedToolCalls.current = open;
+  }
+
+  /** Schemas of the tools that a model call is offered now. */
+  protected get toolSchemas(): readonly ToolSchema[] {
+    return this.#toolsNow().getJsonSchemas();
   }
 
   /** The tools of the agent and of its hooks. @throws TroupeError if two hooks bring different tools of one name */

@@ -24,7 +24,7 @@ export { fileSystemContract } from './file-system-contract.ts';
 export { memoryContract, type MemoryContractId, type MemoryContractOptions } from './memory-contract.ts';
 export { ScriptedModel, type ScriptedToolCall, type ScriptedTurn } from './scripted-model.ts';
 export { sessionContract, type OpenSession } from './session-contract.ts';
-export { ToneTtsModel, type ToneTtsOptions } from './tone-tts-model.ts';
+export { ToneTtsModel, type ToneTtsOptions } from './voice/tone-tts-model.ts';
 export { StepJournal } from './step-journal.ts';
 export {
   stepRunnerContract,
@@ -32,3 +32,10 @@ export {
   type StepRunnerContractOptions,
 } from './step-runner-contract.ts';
 export { vectorStoreContract } from './vector-store-contract.ts';
+export { InstantPlayer } from './voice/instant-player.ts';
+export {
+  ScriptedConnection,
+  ScriptedRealtimeModel,
+  type ScriptedResponse,
+  type SentToModel,
+} from './voice/scripted-realtime-model.ts';

@@ -4,3 +4,4 @@ export { googleTools, type GoogleMcpOptions, type GoogleTool } from './google-to
 export { GeminiSttModel, type GeminiSttOptions } from './gemini-stt-model.ts';
 export { GeminiTtsModel, type GeminiTtsOptions } from './gemini-tts-model.ts';
 export { GeminiEmbeddingModel } from './gemini-embedding-model.ts';
+export { GeminiLiveModel, type GeminiLiveOptions } from './realtime/gemini-live-model.ts';

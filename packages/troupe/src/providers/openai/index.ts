@@ -21,3 +21,4 @@ export {
   type XaiSearchOptions,
 } from './tools/chat-provider-tools.ts';
 export { OpenAIEmbeddingModel, type OpenAIEmbeddingOptions } from './openai-embedding-model.ts';
+export { OpenAIRealtimeModel, type OpenAIRealtimeOptions } from './realtime/openai-realtime-model.ts';

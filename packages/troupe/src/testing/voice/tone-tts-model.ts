@@ -1,5 +1,5 @@
-import { TtsModelBase, type SpeechDelta, type SynthesizeOptions } from '../tts/tts-model-base.ts';
-import { bytesOf } from '../util/audio/pcm.ts';
+import { TtsModelBase, type SpeechDelta, type SynthesizeOptions } from '../../tts/tts-model-base.ts';
+import { bytesOf } from '../../util/audio/pcm.ts';
 
 export interface ToneTtsOptions {
   /** @default 24 000 */

@@ -1,0 +1,27 @@
+import { randomBytes } from 'node:crypto';
+
+import pg from 'pg';
+
+import { measureEngines } from './engines.ts';
+
+const SERVER = process.env['TROUPE_TEST_POSTGRES'] ?? 'postgres://postgres@127.0.0.1:5432/test';
+
+async function admin(sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: SERVER });
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}
+
+/** Measures durable runs with each engine, in a database that is made and dropped here. */
+export async function measureService(): Promise<void> {
+  const name = `troupe_bench_${randomBytes(6).toString('hex')}`;
+  await admin(`CREATE DATABASE ${name}`);
+  try {
+    const url = new URL(SERVER);
+    url.pathname = `/${name}`;
+    await measureEngines(url.href);
+  } finally {
+    await admin(`DROP DATABASE ${name} WITH (FORCE)`);
+  }
+}

@@ -1,0 +1,1 @@
+export { dbosRunner, type DbosRunnerOptions } from './dbos-runner.ts';
