@@ -12,19 +12,21 @@ const TESTS = FOLDERS.map((folder) => `${folder}/**/*.test.ts`);
 const NO_TESTS = ['**/node_modules/**', '**/dist/**', '**/.dist-*/**'];
 
 /**
- * Found in the text of test files that need a process of their own: they count work or memory, replace modules, or change a prototype.
- * All others of the library share one process for each core, which saves half of the time: a module is loaded once.
+ * Found in the text of test files that need a process of their own: they count work or memory, replace modules, change a prototype, or
+ * connect the whole process to a Studio. All others share one process for each core, which saves half of the time: a module is loaded
+ * once. Tests of the library and tests of what uses it do not share one, because some look at all open handles of their process.
  */
 const NEEDS_OWN_PROCESS =
-  /counted-work\.ts'|\bcreateHook\(|\bvi\.(?:mock|doMock|resetModules)\(|\bgc\b|memoryUsage|freeze\(Object\.prototype|\/\/ Needs its own process/;
+  /counted-work\.ts'|\bcreateHook\(|\bvi\.(?:mock|doMock|resetModules)\(|\bgc\b|memoryUsage|freeze\(Object\.prototype|\binit\(\{|\/\/ Needs its own process/;
 const alone = FOLDERS.flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
 ).filter(
   (file) =>
     file.endsWith('.test.ts') &&
     !file.includes('/node_modules/') &&
-    (!file.startsWith('packages/troupe/') || NEEDS_OWN_PROCESS.test(readFileSync(join(ROOT, file), 'utf8'))),
+    NEEDS_OWN_PROCESS.test(readFileSync(join(ROOT, file), 'utf8')),
 );
+const LIBRARY = 'packages/troupe/**/*.test.ts';
 
 export default defineConfig({
   resolve: { conditions: [SOURCE, 'node', 'module'] },
@@ -44,7 +46,11 @@ export default defineConfig({
       { extends: true, test: { name: 'alone', include: alone, exclude: NO_TESTS } },
       {
         extends: true,
-        test: { name: 'shared', isolate: false, include: TESTS, exclude: [...NO_TESTS, ...alone] },
+        test: { name: 'shared', isolate: false, include: [LIBRARY], exclude: [...NO_TESTS, ...alone] },
+      },
+      {
+        extends: true,
+        test: { name: 'users', isolate: false, include: TESTS, exclude: [...NO_TESTS, LIBRARY, ...alone] },
       },
     ],
   },

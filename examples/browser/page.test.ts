@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
-import { canRunExamples, EXAMPLE_FLAGS, EXAMPLES_ROOT } from '../run-example.ts';
+import { canRunExamples, EXAMPLE_ENV, EXAMPLE_FLAGS, EXAMPLES_ROOT } from '../run-example.ts';
 
 const REQUIRED = 'TROUPE_REQUIRE_SERVERS';
 const FLAGS = [
@@ -60,7 +60,7 @@ describe.runIf(executablePath !== undefined && canRunExamples)('the page', { tim
       {
         cwd: EXAMPLES_ROOT,
         stdio: ['ignore', 'pipe', 'inherit'],
-        env: { PATH: process.env['PATH'], OLLAMA_HOST: '127.0.0.1:1' },
+        env: EXAMPLE_ENV,
       },
     );
     const lines = createInterface({ input: server.stdout! });

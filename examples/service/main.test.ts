@@ -6,6 +6,8 @@ import { join } from 'node:path';
 
 import { expect, test } from 'vitest';
 
+import { EXAMPLE_ENV } from '../run-example.ts';
+
 const FLAGS = [
   '--conditions=troupe:source',
   '--experimental-transform-types',
@@ -14,7 +16,7 @@ const FLAGS = [
 
 test('the program behind `npm run service` serves its agent, and ends by Ctrl-C', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'troupe-service-'));
-  const env = { PATH: process.env['PATH'], PORT: '0', TROUPE_SERVICE_DIR: dir, OLLAMA_HOST: '127.0.0.1:9' };
+  const env = { ...EXAMPLE_ENV, PORT: '0', TROUPE_SERVICE_DIR: dir };
   const child = spawn(process.execPath, [...FLAGS, join(import.meta.dirname, 'main.ts')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env,

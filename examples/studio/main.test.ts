@@ -6,6 +6,8 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
+import { EXAMPLE_ENV } from '../run-example.ts';
+
 const dir = mkdtempSync(join(tmpdir(), 'troupe-start-'));
 const children: ChildProcess[] = [];
 afterAll(() => {
@@ -21,7 +23,7 @@ const FLAGS = [
 
 /** Starts the program behind `npm start`, without a terminal, a browser, a key or Ollama. */
 async function start(): Promise<{ child: ChildProcess; url: string; token: string }> {
-  const env = { PATH: process.env['PATH'], PORT: '0', TROUPE_STUDIO_DIR: dir, OLLAMA_HOST: '127.0.0.1:9' };
+  const env = { ...EXAMPLE_ENV, PORT: '0', TROUPE_STUDIO_DIR: dir };
   const child = spawn(process.execPath, [...FLAGS, join(import.meta.dirname, 'main.ts')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env,

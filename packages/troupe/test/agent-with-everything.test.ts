@@ -17,6 +17,9 @@ import { tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';
 import { validateWith } from '../src/util/schema.ts';
+import { strideOf } from './fair-sample.ts';
+
+const EVERY = { stride: strideOf('ticks of an agent with everything at which it is stopped', 5) };
 
 const subtask = { name: 'pack', description: 'pack', expected_outcome: 'packed' };
 const plan = { name: 'Trip', description: 'Go', expected_outcome: 'Gone', subtasks: [subtask] };
@@ -84,10 +87,10 @@ describe.each([
   ['side by side', true],
 ])('calls made %s', (_name, parallel) => {
   test('are interrupted at every point', async () => {
-    expect((await interruptAtEvery(scenarioOf(parallel))).points).toBeGreaterThan(30);
+    expect((await interruptAtEvery(scenarioOf(parallel), EVERY)).points).toBeGreaterThan(30);
   });
   test('are aborted at every point', async () => {
-    expect((await abortAtEvery(scenarioOf(parallel))).points).toBeGreaterThan(30);
+    expect((await abortAtEvery(scenarioOf(parallel), EVERY)).points).toBeGreaterThan(30);
   });
   test('are left after every event', async () => {
     expect((await leaveAtEvery(scenarioOf(parallel))).points).toBeGreaterThan(8);

@@ -19,6 +19,9 @@ import { FakeClock } from '../src/testing/fake-clock.ts';
 import { tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { validateWith } from '../src/util/schema.ts';
+import { strideOf } from './fair-sample.ts';
+
+const EVERY = { stride: strideOf('ticks of a reply that compresses at which it is stopped', 5) };
 
 /** Reads page after page, then answers; writes summaries on request. Refuses too long prompts. */
 class ReaderModel extends ChatModelBase {
@@ -207,11 +210,11 @@ describe('disturbed at every point', () => {
   };
 
   test('by an interrupt', async () => {
-    expect((await interruptAtEvery(scenario)).points).toBeGreaterThan(100);
+    expect((await interruptAtEvery(scenario, EVERY)).points).toBeGreaterThan(100);
   });
 
   test('by the caller', async () => {
-    expect((await abortAtEvery(scenario)).points).toBeGreaterThan(100);
+    expect((await abortAtEvery(scenario, EVERY)).points).toBeGreaterThan(100);
   });
 
   test('by a fault in a step', async () => {

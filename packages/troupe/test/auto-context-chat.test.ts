@@ -15,6 +15,9 @@ import { FakeClock } from '../src/testing/fake-clock.ts';
 import { tool } from '../src/toolkit/tool/tool.ts';
 import { validateWith } from '../src/util/schema.ts';
 import { reachable } from './compression-task.ts';
+import { strideOf } from './fair-sample.ts';
+
+const EVERY = { stride: strideOf('ticks of a chat that is summed up at which it is stopped', 5) };
 
 const FACT = /#\d+ [^.]*\./g;
 const factsIn = (text: string): string[] => [...new Set(text.match(FACT))];
@@ -219,11 +222,11 @@ describe('disturbed at every point while history is summarized', () => {
   };
 
   test('by an interrupt', async () => {
-    expect((await interruptAtEvery(scenario)).points).toBeGreaterThan(50);
+    expect((await interruptAtEvery(scenario, EVERY)).points).toBeGreaterThan(50);
   });
 
   test('by the caller', async () => {
-    expect((await abortAtEvery(scenario)).points).toBeGreaterThan(50);
+    expect((await abortAtEvery(scenario, EVERY)).points).toBeGreaterThan(50);
   });
 
   test('by a fault in a step', async () => {

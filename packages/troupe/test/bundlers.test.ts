@@ -14,7 +14,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { webpack, type Configuration } from 'webpack';
 
 import { readMarkdown } from '../../../tools/lib/markdown.ts';
-import { sampleOf } from './fair-sample.ts';
+import { casesOf } from './fair-sample.ts';
 
 const run = promisify(execFile);
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
@@ -157,7 +157,13 @@ async function bundledHello(bundler: string, program: string): Promise<string> {
   return output([bundled ?? ''], '--require', browser);
 }
 
-test.each(Object.keys(FOR_BROWSERS))(
+const BROWSER_BUNDLERS = casesOf(
+  "bundlers of the README's program (webpack is slow)",
+  Object.keys(FOR_BROWSERS),
+  2,
+);
+
+test.each(BROWSER_BUNDLERS)(
   "the README's program is bundled by %s without options, and runs",
   async (bundler) => {
     const printed = await bundledHello(bundler, await readmeProgram());
@@ -166,12 +172,7 @@ test.each(Object.keys(FOR_BROWSERS))(
   TIMEOUT_MS,
 );
 
-const WITH_REAL_MODEL = Object.keys(FOR_BROWSERS).slice(
-  0,
-  sampleOf("bundlers of the README's program with a real model (webpack is slow)", 3, 2),
-);
-
-test.each(WITH_REAL_MODEL)(
+test.each(BROWSER_BUNDLERS)(
   "the README's program with a real model is bundled by %s without options, and runs",
   async (bundler) => {
     const chunk = { choices: [{ index: 0, delta: { content: 'It is sunny.' }, finish_reason: 'stop' }] };
@@ -357,7 +358,9 @@ async function main() {
 main();
 `;
 
-test.each(Object.keys(FOR_NODE))(
+test.each(
+  casesOf('bundlers of a program with optional packages (webpack is slow)', Object.keys(FOR_NODE), 2),
+)(
   'bundled by %s with optional packages, the bundle holds them',
   async (bundler) => {
     const mcp = ['@modelcontextprotocol/client', '@modelcontextprotocol/server'];

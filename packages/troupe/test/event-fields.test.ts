@@ -17,6 +17,9 @@ import { ScriptedModel, type ScriptedTurn } from '../src/testing/scripted-model.
 import { StepJournal } from '../src/testing/step-journal.ts';
 import { tool } from '../src/toolkit/tool/tool.ts';
 import { sleep } from '../src/util/clock.ts';
+import { strideOf } from './fair-sample.ts';
+
+const EVERY = { stride: strideOf('ticks of a reply whose events are looked at, at which it is stopped', 5) };
 
 type Script = readonly (string | ScriptedTurn)[];
 
@@ -327,10 +330,10 @@ describe('a model call', () => {
       };
     };
     test('by an interrupt', async () => {
-      expect((await interruptAtEvery(scenario)).points).toBeGreaterThan(30);
+      expect((await interruptAtEvery(scenario, EVERY)).points).toBeGreaterThan(30);
     });
     test('by the caller', async () => {
-      expect((await abortAtEvery(scenario)).points).toBeGreaterThan(30);
+      expect((await abortAtEvery(scenario, EVERY)).points).toBeGreaterThan(30);
     });
     test('by a fault in every step', async () => {
       expect((await failAtEvery(scenario)).points).toBeGreaterThan(6);

@@ -30,6 +30,27 @@ export function strideOf(points: string, stride: number): number {
   return stride;
 }
 
+/**
+ * Points that a driver disturbs: all of 0 to `count` - 1 in `npm run test:long`, at most `sample` in `npm test`, evenly spread.
+ * @param points name of the points, such as 'bytes at which an answer is cut'
+ */
+export function pointsOf(points: string, count: number, sample: number): readonly number[] {
+  if (RUNS_IN_FULL || count <= sample) return Array.from({ length: count }, (_, at) => at);
+  leaveOut(`at most ${sample} ${points}`);
+  return Array.from({ length: sample }, (_, i) => Math.floor(((i + 0.5) * count) / sample));
+}
+
+/**
+ * Cases of a table: all in `npm run test:long`, `sample` in `npm test`, evenly spread from the first on.
+ * @param cases name of the cases, such as 'bundlers of a program for browsers'
+ */
+export function casesOf<Case>(cases: string, all: readonly Case[], sample: number): readonly Case[] {
+  if (RUNS_IN_FULL || all.length <= sample) return all;
+  leaveOut(`${sample} of ${all.length} ${cases}`);
+  const every = all.length / sample;
+  return Array.from({ length: sample }, (_, i) => all[Math.floor(i * every)] as Case);
+}
+
 function leaveOut(line: string): void {
   const file = process.env[LEFT_OUT_FILE];
   if (file !== undefined) appendFileSync(file, `${line}\n`);

@@ -16,6 +16,7 @@ import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { validateWith } from '../src/util/schema.ts';
 import { rejectionsOf } from './five-wires.ts';
+import { strideOf } from './fair-sample.ts';
 
 const eventLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
@@ -112,7 +113,8 @@ describe.each([
   test('interrupted at every tick, each tool call has one result and the text so far is kept', async () => {
     const statuses = new Set<string>();
     let wasStuck = 0;
-    for (let point = 0; wasStuck < 40; point++) {
+    const stride = strideOf('ticks of a reply with tools of all kinds at which it is stopped', 5);
+    for (let point = 0; wasStuck < 40; point += stride) {
       const agent = agentOf([thought, { when: () => true, text: 'Fine.' }], { parallelToolCalls });
       let shown = '';
       agent.registerInstanceHook('prePrint', 'watch', (_agent, { msg }) => {

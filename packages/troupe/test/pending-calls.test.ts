@@ -24,6 +24,9 @@ import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';
 import { validateWith } from '../src/util/schema.ts';
+import { strideOf } from './fair-sample.ts';
+
+const EVERY = { stride: strideOf('ticks of a reply with pending tool calls at which it is stopped', 5) };
 
 const schema = z.object({ path: z.string() });
 const askAbout = (...names: string[]): PermissionPolicy => ({
@@ -820,10 +823,10 @@ describe('disturbed at every point', () => {
     for (const resumes of [false, true]) {
       const name = `${parallel ? 'side by side' : 'in turn'}, ${resumes ? 'resumed' : 'until it waits'}`;
       test(`${name}: by an interrupt`, async () => {
-        expect((await interruptAtEvery(scenarioOf(parallel, resumes))).points).toBeGreaterThan(20);
+        expect((await interruptAtEvery(scenarioOf(parallel, resumes), EVERY)).points).toBeGreaterThan(20);
       });
       test(`${name}: by the caller`, async () => {
-        expect((await abortAtEvery(scenarioOf(parallel, resumes))).points).toBeGreaterThan(20);
+        expect((await abortAtEvery(scenarioOf(parallel, resumes), EVERY)).points).toBeGreaterThan(20);
       });
       test(`${name}: by a consumer that leaves`, async () => {
         expect((await leaveAtEvery(scenarioOf(parallel, resumes))).points).toBeGreaterThan(5);

@@ -75,6 +75,8 @@ export class Chronicle {
   readonly said = new Map<string, number>();
   /** Pending tool calls that were told and not decided since, by id. */
   readonly asked = new Map<string, Name>();
+  /** Ids of the messages in each memory when the process ended. */
+  readonly orders = new Map<Name, readonly string[]>();
   /** Text of all saves. */
   saved = '';
   /** States of agents whose process has ended in order: the next process finds the same. */

@@ -22,7 +22,10 @@ import { SimpleLongTermMemory } from '../src/longterm/simple-long-term-memory.ts
 import { Session } from '../src/session/session.ts';
 import { ToneTtsModel } from '../src/testing/voice/tone-tts-model.ts';
 import type { VectorStoreBase } from '../src/vector/vector-store-base.ts';
-import { NAMES, RandomModel, type Chronicle, type Name } from './random-model.ts';
+import { NAMES, nextTurn, RandomModel, type Chronicle, type Name } from './random-model.ts';
+
+/** Turns of the event loop after which every observer has taken in what it was told. */
+const TURNS_UNTIL_HEARD = 20;
 
 /** One "process": agents made from the chronicle's store. */
 export class Team {
@@ -109,6 +112,12 @@ export class Team {
 
   /** Ends the "process": nothing has an effect from now on. */
   async kill(): Promise<void> {
+    if (!this.isDead)
+      for (const [name, agent] of this.agents)
+        this.#chronicle.orders.set(
+          name,
+          (await agent.memory.getMemory()).map(({ id }) => id),
+        );
     this.isDead = true;
     this.#abort.abort(new Error('killed'));
     for (const agent of this.agents.values()) void agent.interrupt();
@@ -145,14 +154,17 @@ export class Team {
 
   /** Adds faults of histories. */
   async check(): Promise<void> {
-    const { faults } = this.#chronicle;
+    const { faults, told, dice } = this.#chronicle;
+    const isCalm = dice.roll(2) === 0;
+    if (isCalm) for (let turn = 0; turn < TURNS_UNTIL_HEARD; turn++) await nextTurn(); // observers of a stopped agent hear it a little later
     for (const [name, agent] of this.agents) {
       const history = await agent.memory.getMemory();
+      if (isCalm) this.#checkOrder(name, told, history, 'has not heard');
       for (const msg of history) {
         const isAnother = msg.name !== name && msg.role === 'assistant';
         if (isAnother && msg.text.includes('SECRET')) faults.push(`${name} heard the raw answer ${msg.text}`);
       }
-      const others = this.#chronicle.told.filter((one) => one.name !== name).map(({ id }) => id);
+      const others = told.filter((one) => one.name !== name).map(({ id }) => id);
       const heard = history.map(({ id }) => id).filter((id) => others.includes(id));
       if (new Set(heard).size !== heard.length) faults.push(`${name} has heard something twice`);
     }
@@ -167,7 +179,12 @@ export class Team {
       left.delete(name);
       if (before !== undefined && before !== (await stateOf(agent)))
         faults.push(`${name} is not what it was before the restart in order`);
-      const ids = new Set((await agent.memory.getMemory()).map(({ id }) => id));
+      const loaded = (await agent.memory.getMemory()).map(({ id }) => id);
+      const ids = new Set(loaded);
+      const order = (this.#chronicle.orders.get(name) ?? loaded).filter((id) => ids.has(id));
+      const known = new Set(order);
+      if (order.join() !== loaded.filter((id) => known.has(id)).join())
+        faults.push(`${name} has another order after the restart`);
       for (const one of told)
         if (!ids.has(one.id)) faults.push(`${name} has lost ${one.text} of ${one.name} by the restart`);
       const pending = new Set(agent.pendingCalls.map(({ id }) => id));
@@ -302,17 +319,21 @@ export class Team {
 
   #checkHeard(name: Name, { messages }: ModelRequest): void {
     if (this.isDead) return;
-    const { told, faults } = this.#chronicle;
-    const ids = messages.map(({ id }) => id);
-    const expected = [...told.slice(0, this.#heardFrom.get(name) ?? 0).entries()].filter(
-      ([, one]) => one.name !== name,
-    );
+    const told = this.#chronicle.told.slice(0, this.#heardFrom.get(name) ?? 0);
+    this.#checkOrder(name, told, messages, 'was asked before it had heard');
+  }
+
+  /** Adds faults where an agent lacks an answer of another one, or has two of them in the wrong order. */
+  #checkOrder(name: Name, told: Chronicle['told'], msgs: readonly Msg[], lacks: string): void {
+    const { faults } = this.#chronicle;
+    const ids = msgs.map(({ id }) => id);
     const heard: (readonly [number, number])[] = [];
-    for (const [i, { id, text, after }] of expected) {
-      const place = ids.indexOf(id);
-      if (place === -1) faults.push(`${name} was asked before it had heard ${text}`);
-      else if (heard.some(([earlier, at]) => earlier < after && at > place))
-        faults.push(`${name} has heard ${text} before what was said earlier`);
+    for (const [i, one] of told.entries()) {
+      if (one.name === name) continue;
+      const place = ids.indexOf(one.id);
+      if (place === -1) faults.push(`${name} ${lacks} ${one.text}`);
+      else if (heard.some(([earlier, at]) => earlier < one.after && at > place))
+        faults.push(`${name} has heard ${one.text} before what was said earlier`);
       heard.push([i, place]);
     }
   }
@@ -345,7 +366,7 @@ export class Team {
     counts.runs++;
     this.#ended.add(event.runId);
     const { msg, status } = event;
-    if (status === 'interrupted') this.#forgetClosed(agent); // an interrupt closes pending tool calls
+    if (status === 'interrupted' || status === 'aborted') this.#forgetClosed(agent); // both close pending tool calls
     if (msg === undefined || (status !== 'finished' && status !== 'interrupted')) return;
     if (msg.pending !== undefined && msg.pending.length > 0) return;
     counts.told++;

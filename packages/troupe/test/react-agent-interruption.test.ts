@@ -186,7 +186,8 @@ beforeEach(() => {
 });
 afterEach(() => clock?.[Symbol.dispose]());
 
-const EVERY = { stride: strideOf('ticks of a ReAct loop at which it is stopped', 11) };
+const EVERY = { stride: strideOf('ticks of a ReAct loop at which it is stopped', 23) };
+const EVENTS = { stride: strideOf('events of a ReAct loop after which its stream is left', 3) };
 
 describe.each(KINDS)('%s, %s', (kind, _, parallel) => {
   test('interrupted at every point, it answers', async () => {
@@ -210,7 +211,10 @@ describe.each(KINDS)('%s, %s', (kind, _, parallel) => {
   });
 
   test('left after every event, it is in order', async () => {
-    const { points } = await leaveAtEvery(scenario(kind, parallel, () => {}));
+    const { points } = await leaveAtEvery(
+      scenario(kind, parallel, () => {}),
+      EVENTS,
+    );
     expect(points).toBeGreaterThan(20);
   });
 

@@ -131,8 +131,8 @@ const ALL_KINDS: readonly [kind: PlaceKind, perPoint: number, atRandom: number, 
   ['redis', 8, 16, hasRedis],
 ];
 const KINDS = ALL_KINDS.map(([kind, perPoint, atRandom, isThere]) => {
-  const rounds = sampleOf(`rounds of kills at every point of a save (${kind})`, perPoint, 2);
-  const moments = sampleOf(`kills at a random moment of a save (${kind})`, atRandom, 6);
+  const rounds = sampleOf(`rounds of kills at every point of a save (${kind})`, perPoint, 1);
+  const moments = sampleOf(`kills at a random moment of a save (${kind})`, atRandom, 4);
   return [kind, rounds, moments, isThere] as const;
 });
 const EXPECTED_KILLS = KINDS.filter(([, , , isThere]) => isThere).reduce(
@@ -149,8 +149,8 @@ describe.concurrent.each(KINDS.filter(([, , , isThere]) => isThere))('%s', (kind
       const outcomes = new Set<string>();
       let known = 0;
       for (let round = 0; round < perPoint; round++) {
-        for (const point of POINTS[kind]) {
-          const saves = 1 + (round % 3);
+        for (const [index, point] of POINTS[kind].entries()) {
+          const saves = 1 + ((round + index) % 3);
           const writer = new Writer(kind, place, 'kill', point, saves);
           const lines = await writer.end();
           expect(lines.at(-1), lines.join('\n')).toBe(`at ${point}`);
@@ -189,7 +189,7 @@ describe.concurrent.each(KINDS.filter(([, , , isThere]) => isThere))('%s', (kind
         expect([known, known + 1], lines.slice(-5).join('\n')).toContain(day);
         known = day;
       }
-      expect(inside).toBeGreaterThan(atRandom / 2);
+      expect(inside).toBeGreaterThan(RUNS_IN_FULL ? atRandom / 2 : 0);
     },
     4 * MINUTE,
   );

@@ -228,7 +228,7 @@ function scenarioOf(
 }
 
 describe.each(['sequence', 'fanout'] as const)('a %s of agents in a hub', (kind) => {
-  const EVERY = { stride: strideOf('ticks of a saved pipeline in a hub at which it is stopped', 29) };
+  const EVERY = { stride: strideOf('ticks of a saved pipeline in a hub at which it is stopped', 61) };
 
   test(
     'interrupted at every tick, it answers, and the pipeline goes on',
@@ -264,7 +264,7 @@ describe.each(['sequence', 'fanout'] as const)('a %s of agents in a hub', (kind)
   test(
     'left after every event, it is in order',
     async () => {
-      const stride = strideOf('events of a saved pipeline in a hub after which its stream is left', 3);
+      const stride = strideOf('events of a saved pipeline in a hub after which its stream is left', 7);
       const { points } = await leaveAtEvery(scenarioOf(kind), { stride });
       expect(points).toBeGreaterThan(30);
     },
@@ -274,7 +274,7 @@ describe.each(['sequence', 'fanout'] as const)('a %s of agents in a hub', (kind)
   test(
     'with a fault in every step, it fails clearly or goes on',
     async () => {
-      const stride = strideOf('steps of a saved pipeline in a hub that fail', 3);
+      const stride = strideOf('steps of a saved pipeline in a hub that fail', 5);
       const { points } = await failAtEvery(scenarioOf(kind), { stride });
       expect(points).toBeGreaterThan(20);
     },
@@ -284,7 +284,7 @@ describe.each(['sequence', 'fanout'] as const)('a %s of agents in a hub', (kind)
   test(
     'cut before every step and replayed, it ends the same, and every tool runs once',
     async () => {
-      const stride = strideOf('steps of a saved pipeline in a hub before which it is cut and replayed', 3);
+      const stride = strideOf('steps of a saved pipeline in a hub before which it is cut and replayed', 5);
       const input = Msg.user('Go.');
       for (let point = 0; ; point += stride) {
         const journal = new StepJournal();

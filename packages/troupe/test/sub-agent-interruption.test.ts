@@ -132,8 +132,8 @@ const timers = (): number => process.getActiveResourcesInfo().filter((kind) => k
 describe('trees of sub-agents that are interrupted', () => {
   test.each([
     // most points are at the start, where most of the work is left
-    { width: 50, times: sampleOf('interrupts of trees 50 wide', 1000, 60), stubborn: false, early: 3 },
-    { width: 1, times: sampleOf('interrupts of trees 1 wide', 400, 100), stubborn: false, early: 1 },
+    { width: 50, times: sampleOf('interrupts of trees 50 wide', 1000, 25), stubborn: false, early: 3 },
+    { width: 1, times: sampleOf('interrupts of trees 1 wide', 400, 60), stubborn: false, early: 1 },
     { width: 4, times: 50, stubborn: true, early: 1 },
   ])(
     '$width side by side, three deep, $times times',

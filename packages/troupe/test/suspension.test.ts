@@ -19,6 +19,9 @@ import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { Toolkit } from '../src/toolkit/toolkit.ts';
 import { parseJson } from '../src/util/json.ts';
 import { validateWith } from '../src/util/schema.ts';
+import { strideOf } from './fair-sample.ts';
+
+const EVERY = { stride: strideOf('ticks of a reply with suspended tool calls at which it is stopped', 5) };
 
 type Kind = 'approval' | 'external' | 'nested';
 
@@ -175,10 +178,10 @@ describe.each(KINDS)('a tool call suspended for a reason of the kind %s', (kind)
     };
 
     test('by an interrupt', async () => {
-      expect((await interruptAtEvery(scenario)).points).toBeGreaterThan(40);
+      expect((await interruptAtEvery(scenario, EVERY)).points).toBeGreaterThan(40);
     });
     test('by the caller', async () => {
-      expect((await abortAtEvery(scenario)).points).toBeGreaterThan(40);
+      expect((await abortAtEvery(scenario, EVERY)).points).toBeGreaterThan(40);
     });
     test('by a consumer that leaves', async () => {
       expect((await leaveAtEvery(scenario)).points).toBeGreaterThan(5);

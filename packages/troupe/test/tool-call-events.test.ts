@@ -17,6 +17,9 @@ import { tool, type Tool } from '../src/toolkit/tool/tool.ts';
 import { sleep } from '../src/util/clock.ts';
 import { parseJson, type JsonObject } from '../src/util/json.ts';
 import { validateWith } from '../src/util/schema.ts';
+import { strideOf } from './fair-sample.ts';
+
+const EVERY = { stride: strideOf('ticks of a reply that tells its tool calls at which it is stopped', 5) };
 
 beforeAll(async () => void (await validateWith({ type: 'object' }, {}))); // the validator is loaded when it is first needed
 
@@ -411,13 +414,13 @@ describe('disturbed at every point, each tool result in memory was told once, an
     };
 
     test('by an interrupt', async () => {
-      expect((await interruptAtEvery(scenario)).points).toBeGreaterThan(50);
-      expect((await interruptAtEvery(resumed)).points).toBeGreaterThan(20);
+      expect((await interruptAtEvery(scenario, EVERY)).points).toBeGreaterThan(50);
+      expect((await interruptAtEvery(resumed, EVERY)).points).toBeGreaterThan(20);
       expect(results).toBeGreaterThan(100);
     });
     test('by the caller', async () => {
-      expect((await abortAtEvery(scenario)).points).toBeGreaterThan(50);
-      expect((await abortAtEvery(resumed)).points).toBeGreaterThan(20);
+      expect((await abortAtEvery(scenario, EVERY)).points).toBeGreaterThan(50);
+      expect((await abortAtEvery(resumed, EVERY)).points).toBeGreaterThan(20);
     });
     test('by a consumer that leaves', async () => {
       expect((await leaveAtEvery(scenario)).points).toBeGreaterThan(10);

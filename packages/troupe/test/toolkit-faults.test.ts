@@ -17,6 +17,7 @@ import { ToolResponse } from '../src/toolkit/tool/tool-response.ts';
 import { tool, type Tool, type ToolCallResult, type ToolContext } from '../src/toolkit/tool/tool.ts';
 import { Toolkit, type ToolkitOptions } from '../src/toolkit/toolkit.ts';
 import { anyJson, nested } from './arbitraries.ts';
+import { casesOf } from './fair-sample.ts';
 
 const never = new Promise<never>(() => {});
 const eventLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
@@ -416,7 +417,7 @@ describe('a tool without end (36)', () => {
 describe('a monstrous result (37)', () => {
   const MB = 1024 * 1024;
   const row = { id: 1, name: 'x'.repeat(90) };
-  test.each<[string, () => unknown, number]>([
+  const huge: readonly [name: string, make: () => unknown, size: number][] = [
     ['a string of 100 MB', () => 'x'.repeat(100 * MB), 100 * MB],
     ['a JSON value of 100 MB', () => Array.from({ length: MB }, () => row), 0],
     ['an object with one huge string', () => ({ data: 'x'.repeat(100 * MB) }), 100 * MB + 11],
@@ -427,16 +428,20 @@ describe('a monstrous result (37)', () => {
       27e6 + 1,
     ],
     ['a text block of 100 MB', () => [{ type: 'text', text: 'x'.repeat(100 * MB) }], 100 * MB],
-  ])('%s: cut, with its true size', async (_, make, size) => {
-    const value = make();
-    const expected = size || JSON.stringify(value).length;
-    const [result, steps] = await counted(() => resultOf(() => value));
-    const text = typeof result.output === 'string' ? result.output : JSON.stringify(result.output);
-    expect(result.status).toBe('ok');
-    expect(text).toContain(`The output has ${expected} characters. Only the first 100000 are shown.`);
-    expect(text.length).toBeLessThan(101_000);
-    expect(steps).toBeLessThan(30_000_000);
-  });
+  ];
+  test.each(casesOf('huge results of tools', huge, 3))(
+    '%s: cut, with its true size',
+    async (_, make, size) => {
+      const value = make();
+      const expected = size || JSON.stringify(value).length;
+      const [result, steps] = await counted(() => resultOf(() => value));
+      const text = typeof result.output === 'string' ? result.output : JSON.stringify(result.output);
+      expect(result.status).toBe('ok');
+      expect(text).toContain(`The output has ${expected} characters. Only the first 100000 are shown.`);
+      expect(text.length).toBeLessThan(101_000);
+      expect(steps).toBeLessThan(30_000_000);
+    },
+  );
 
   test('an image of 100 MB: left out, with its size', async () => {
     const data = 'A'.repeat(100 * MB);

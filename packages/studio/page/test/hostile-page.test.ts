@@ -11,9 +11,16 @@ import { Studios, type StudioClient } from '../../test/studio-client.ts';
 import { BrowserWindow, CHROMIUM } from './browser.ts';
 import { buildPage } from './built-page.ts';
 import { HOSTILE_TEXTS } from './hostile-texts.ts';
+import { casesOf } from '../../../troupe/test/fair-sample.ts';
 
 /** Texts for places that hold one text each. */
-const SHORT = HOSTILE_TEXTS.filter((text) => text.length < 190);
+const SHORT = casesOf(
+  'hostile texts in each place of the page',
+  HOSTILE_TEXTS.filter((text) => text.length < 190),
+  50,
+);
+/** Texts of messages. */
+const SAID = casesOf('hostile texts in messages of the page', HOSTILE_TEXTS, 60);
 const TIME = '2026-01-31T09:30:00.000Z';
 
 /** Everything in the document that could run code or load from elsewhere, and events sent to each part of a message. */
@@ -123,7 +130,7 @@ describe.skipIf(CHROMIUM === undefined)('hostile texts in a browser', { timeout:
       pid: 1,
       status: 'running',
     });
-    for (const [index, text] of HOSTILE_TEXTS.entries())
+    for (const [index, text] of SAID.entries())
       await agentScope('pushMessage', {
         runId: id,
         replyId: `r${index}`,
@@ -141,7 +148,7 @@ describe.skipIf(CHROMIUM === undefined)('hostile texts in a browser', { timeout:
     await show(`#/runs/${id}`, '.md');
     // the list draws only what is in the window: it is moved until each message was drawn
     const drawn = new Set<string>();
-    for (let move = 0; move < 100 && drawn.size < HOSTILE_TEXTS.length; move++) {
+    for (let move = 0; move < 100 && drawn.size < SAID.length; move++) {
       const keys: string[] = await window.page.evaluate(
         "[...document.querySelectorAll('.row[data-seq]')].map((row) => row.dataset.seq)",
       );
@@ -154,7 +161,7 @@ describe.skipIf(CHROMIUM === undefined)('hostile texts in a browser', { timeout:
           return new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
         })()`);
     }
-    expect(drawn.size).toBeGreaterThanOrEqual(HOSTILE_TEXTS.length);
+    expect(drawn.size).toBeGreaterThanOrEqual(SAID.length);
     expect(await window.page.locator('.md script, .md img, .md svg:not(figcaption *)').count()).toBe(0);
   });
 

@@ -10,6 +10,7 @@ import { z } from 'zod';
 import { startStudio, type Studio } from '../../src/start-studio.ts';
 import { BrowserWindow, CHROMIUM } from './browser.ts';
 import { buildPage, PAGE } from './built-page.ts';
+import { casesOf } from '../../../troupe/test/fair-sample.ts';
 
 const MAX_FIRST_VIEW = 250 * 1024;
 
@@ -221,25 +222,29 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
     expect(await window.violations()).toEqual([]);
   });
 
-  test.each([
+  const looks = [
     { name: 'wide and light', options: {} },
     { name: 'wide and dark', options: { isDark: true } },
     { name: 'on a phone', options: { width: 390, height: 844 } },
-  ])('has no serious accessibility violation in any view, $name', async ({ options }) => {
-    await using window = await BrowserWindow.open(studio.loginUrl, options);
-    const { page } = window;
-    await page.getByRole('heading', { level: 1 }).first().waitFor();
-    for (const view of ['', 'runs', 'sessions', 'traces', 'charts', 'settings']) {
-      await page.evaluate(`location.hash = '#/${view}'`);
-      await page
-        .locator(`.app[data-view="${view || 'now'}"] :is(.view, .state)`)
-        .first()
-        .waitFor();
-      expect(await window.violations(), view).toEqual([]);
-      const overflow = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
-      expect(overflow, view).toBe(false);
-    }
-  });
+  ];
+  test.each(casesOf('looks of the page with all views', looks, 1))(
+    'has no serious accessibility violation in any view, $name',
+    async ({ options }) => {
+      await using window = await BrowserWindow.open(studio.loginUrl, options);
+      const { page } = window;
+      await page.getByRole('heading', { level: 1 }).first().waitFor();
+      for (const view of ['', 'runs', 'sessions', 'traces', 'charts', 'settings']) {
+        await page.evaluate(`location.hash = '#/${view}'`);
+        await page
+          .locator(`.app[data-view="${view || 'now'}"] :is(.view, .state)`)
+          .first()
+          .waitFor();
+        expect(await window.violations(), view).toEqual([]);
+        const overflow = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
+        expect(overflow, view).toBe(false);
+      }
+    },
+  );
 
   test('speaks Chinese after a change of the language', async () => {
     await using window = await BrowserWindow.open(studio.loginUrl);

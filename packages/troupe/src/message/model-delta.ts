@@ -20,6 +20,23 @@ export const FINISH_REASONS: readonly FinishReason[] = [
  * block, unless a delta of another type came in between or the block already has its
  * `providerMeta`, which comes last. A tool call counts only after its `tool_use_end`:
  * incomplete arguments never run a tool.
+ *
+ * @example
+ * ```ts
+ * import { ChatModelBase, ReActAgent } from 'troupe';
+ * import type { ModelDelta } from 'troupe/provider';
+ *
+ * class ParrotModel extends ChatModelBase {
+ *   async *stream(): AsyncIterable<ModelDelta> {
+ *     yield { type: 'text', text: 'Hello, ' };
+ *     yield { type: 'text', text: 'hello!' };
+ *     yield { type: 'finish', reason: 'stop' };
+ *   }
+ * }
+ * const model = new ParrotModel('parrot');
+ * const agent = new ReActAgent({ name: 'Polly', model, console: false });
+ * console.log((await agent.call('Hi!')).text); // Hello, hello!
+ * ```
  */
 export type ModelDelta =
   | { readonly type: 'text'; readonly text: string; readonly providerMeta?: ProviderMeta }

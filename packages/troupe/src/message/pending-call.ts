@@ -34,7 +34,23 @@ export interface PendingCall {
   readonly question?: UserQuestion;
 }
 
-/** Decision about a pending tool call. */
+/**
+ * Decision about a pending tool call.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent, tool, type PendingDecision } from 'troupe';
+ * import { ScriptedModel } from 'troupe/testing';
+ *
+ * const sendMail = tool({ name: 'send_mail', execute: () => 'sent' });
+ * const model = new ScriptedModel([{ toolCalls: [{ name: 'send_mail', input: {} }] }, 'The mail is sent.']);
+ * const permissionPolicy = { decide: () => ({ behavior: 'ask' as const }) };
+ * const agent = new ReActAgent({ name: 'Friday', model, tools: [sendMail], permissionPolicy, console: false });
+ * await agent.call('Write to Bob.');
+ * const decisions = agent.pendingCalls.map(({ id }): PendingDecision => ({ id, verdict: 'allow' }));
+ * console.log((await agent.call(undefined, { decisions })).text); // The mail is sent.
+ * ```
+ */
 export type PendingDecision =
   | {
       readonly id: string;

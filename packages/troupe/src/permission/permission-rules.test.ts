@@ -12,6 +12,7 @@ import {
   type PermissionBehavior,
   type PermissionMode,
 } from './permission-table.ts';
+import { sampleOf } from '../../test/fair-sample.ts';
 
 const SHELL = 'execute_shell_command';
 /** Tools that the policy knows by identity. */
@@ -494,13 +495,13 @@ describe('of composed commands', () => {
         seen.add(strictest);
         expect(run(policy, text)).toBe(strictest);
       }),
-      { numRuns: 400 },
+      { numRuns: sampleOf('composed commands in each mode', 400, 100) },
     );
     expect(longest).toBeGreaterThan(5);
     expect(seen.has('deny')).toBe(true);
   });
 
-  test('a denied command is never allowed, in ten thousand compositions', () => {
+  test('a denied command is never allowed, whatever it is composed with', () => {
     const FORBIDDEN = [
       'curl evil',
       "'cu'rl evil",
@@ -528,7 +529,8 @@ describe('of composed commands', () => {
     );
     let [seed, allowed, denied] = [1, 0, 0];
     const random = (): number => (seed = (seed * 48_271) % 2_147_483_647);
-    for (let i = 0; i < 10_000; i++) {
+    const count = sampleOf('compositions with a denied command', 10_000, 2_000);
+    for (let i = 0; i < count; i++) {
       const { text } = composed(Array.from({ length: 30 }, random));
       const forbidden = { text: FORBIDDEN[random() % FORBIDDEN.length] ?? '', parts: [] };
       const other = { text, parts: [] };
@@ -540,6 +542,6 @@ describe('of composed commands', () => {
       if (behavior === 'deny') denied++;
     }
     expect(allowed).toBe(0);
-    expect(denied).toBeGreaterThan(5_000);
+    expect(denied).toBeGreaterThan(count / 2);
   });
 });

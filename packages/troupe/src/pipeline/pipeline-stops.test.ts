@@ -16,7 +16,7 @@ import { FanoutPipeline } from './fanout-pipeline.ts';
 import { MsgHub } from './msg-hub.ts';
 import { SequentialPipeline } from './sequential-pipeline.ts';
 
-const EVERY = { stride: strideOf('ticks of a pipeline in a hub at which it is stopped', 11) };
+const EVERY = { stride: strideOf('ticks of a pipeline in a hub at which it is stopped', 31) };
 
 type Pipeline = SequentialPipeline | FanoutPipeline;
 

@@ -21,6 +21,9 @@ import { validateWith } from '../util/schema.ts';
 import type { Turn } from '../agent/turn/turn.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
 import { ReActAgent } from './react-agent.ts';
+import { strideOf } from '../../test/fair-sample.ts';
+
+const EVERY = { stride: strideOf('ticks of a loop that hooks steer at which it is stopped', 5) };
 
 beforeAll(async () => void (await validateWith({ type: 'object' }, {}))); // the validator is loaded when it is first needed
 
@@ -640,10 +643,10 @@ describe('disturbed at every point, a loop that hooks steer leaves a valid histo
   };
 
   test('by an interrupt', async () => {
-    expect((await interruptAtEvery(scenario)).points).toBeGreaterThan(60);
+    expect((await interruptAtEvery(scenario, EVERY)).points).toBeGreaterThan(60);
   });
   test('by the caller', async () => {
-    expect((await abortAtEvery(scenario)).points).toBeGreaterThan(60);
+    expect((await abortAtEvery(scenario, EVERY)).points).toBeGreaterThan(60);
   });
   test('by a consumer that leaves', async () => {
     expect((await leaveAtEvery(scenario)).points).toBeGreaterThan(10);

@@ -13,6 +13,7 @@ import { InMemoryVectorStore } from '../../src/vector/in-memory-vector-store.ts'
 import type { VectorStoreBase } from '../../src/vector/vector-store-base.ts';
 import { fakeQdrant } from './fake-qdrant.ts';
 import { pgliteDatabase } from './pglite-pool.ts';
+import { sampleOf } from '../fair-sample.ts';
 
 const sqlite = new SqliteDatabase(':memory:');
 const pglite = await pgliteDatabase();
@@ -143,7 +144,8 @@ test(
         matched += Number(expected[2]) + Number(filters.length > 1 ? expected[5] : 0);
       },
     );
-    await fc.assert(property, { numRuns: 60, seed: 19 });
-    expect(matched).toBeGreaterThan(20);
+    const numRuns = sampleOf('rounds of hostile rows in vector stores', 60, 20);
+    await fc.assert(property, { numRuns, seed: 19 });
+    expect(matched).toBeGreaterThan(numRuns / 3);
   },
 );

@@ -10,6 +10,9 @@ import type { StdioServer } from '../../src/mcp/index.ts';
 const MODULES = join(import.meta.dirname, '../../../../node_modules/@modelcontextprotocol');
 const EVERYTHING = join(MODULES, 'server-everything/dist/index.js');
 const FLAGS = ['--no-warnings', '--experimental-strip-types'];
+/** Folder of compiled modules, from which a process starts in a third of the time. Servers get no other variable of the tests. */
+const { NODE_COMPILE_CACHE } = process.env;
+const COMPILED: Readonly<Record<string, string>> = NODE_COMPILE_CACHE ? { NODE_COMPILE_CACHE } : {};
 
 /** The misbehaving server. */
 export function hostileServer(...args: string[]): StdioServer {
@@ -41,7 +44,7 @@ export function officialServer(name: string): StdioServer {
 }
 
 function nodeServer(...args: string[]): StdioServer {
-  return { type: 'stdio', command: process.execPath, args };
+  return { type: 'stdio', command: process.execPath, args, env: COMPILED };
 }
 
 /** Makes a server listen on this machine only, report its port, and end with the test. */
@@ -64,7 +67,7 @@ export interface HttpProcess extends AsyncDisposable {
 /** The official server over HTTP, at a port that is free. @param port one to take again */
 export async function everythingOverHttp(kind: 'streamableHttp' | 'sse', port = 0): Promise<HttpProcess> {
   const child = spawn(process.execPath, ['--import', TELL_PORT, EVERYTHING, kind], {
-    env: { PATH: process.env['PATH'], PORT: String(port) },
+    env: { ...COMPILED, PATH: process.env['PATH'], PORT: String(port) },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   const exited = once(child, 'exit');

@@ -12,8 +12,8 @@ class Official {
   readonly #transport: StdioClientTransport;
 
   constructor(what: string, mode: 'auto' | 'legacy' = 'legacy') {
-    const { command, args = [] } = ownServer('own-server.ts', what);
-    this.#transport = new StdioClientTransport({ command, args: [...args], stderr: 'pipe' });
+    const { command, args = [], env = {} } = ownServer('own-server.ts', what);
+    this.#transport = new StdioClientTransport({ command, args: [...args], env: { ...env }, stderr: 'pipe' });
     this.#transport.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
     this.client = new Client({ name: 'official', version: '1' }, { versionNegotiation: { mode } });
   }

@@ -154,7 +154,7 @@ describe('a model that hides what it must not do', () => {
   }
 
   test('runs none of it, in any conversation, whatever the mode and whoever answers', async () => {
-    const conversations = sampleOf('conversations with a model that hides commands', 10_000, 1_000);
+    const conversations = sampleOf('conversations with a model that hides commands', 10_000, 300);
     const sum = { ran: 0, denied: 0, refused: 0, decided: 0 };
     for (let seed = 0; seed < conversations; seed++) {
       const { forbidden, ...counts } = await converse(seed);

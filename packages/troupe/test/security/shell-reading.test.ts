@@ -52,21 +52,21 @@ const sample = (lines: fc.Arbitrary<string>, numRuns: number, seed: number): rea
 
 describe('commands that bash runs were found, or are asked about', () => {
   test('in pieces of its language in any order', async () => {
-    const lines = sampleOf('lines of shell pieces held against bash', 10_000, 2_000);
+    const lines = sampleOf('lines of shell pieces held against bash', 10_000, 800);
     const { read, ran, made, missed } = await compare(sample(soup, lines, 11));
     expect(missed).toEqual([]);
     expect([read > lines / 10, ran > lines / 20, made > lines / 200]).toEqual([true, true, true]);
   }, 60_000);
 
   test('in scripts with mistakes', async () => {
-    const lines = sampleOf('scripts with mistakes held against bash', 2_000, 400);
+    const lines = sampleOf('scripts with mistakes held against bash', 2_000, 200);
     const { read, ran, made, missed } = await compare(sample(withMistakes(scripts(false)), lines, 12));
     expect(missed).toEqual([]);
     expect([read > lines * 0.15, ran > lines / 4, made > lines / 40]).toEqual([true, true, true]);
   }, 60_000);
 
   test('in scripts with programs that run others', async () => {
-    const lines = sampleOf('scripts with programs that run others held against bash', 700, 200);
+    const lines = sampleOf('scripts with programs that run others held against bash', 700, 100);
     const { read, ran, missed } = await compare(sample(withMistakes(scripts(true)), lines, 13), true);
     expect(missed).toEqual([]);
     expect([read > lines * 0.2, ran > lines * 0.28]).toEqual([true, true]);

@@ -11,6 +11,7 @@ import { vertex } from '../../src/providers/vertex/index.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import type { JsonObject } from '../../src/util/json.ts';
 import type { Fetch } from '../../src/util/net/http.ts';
+import { pointsOf } from '../fair-sample.ts';
 import { anthropicFaults } from './anthropic-rules.ts';
 import { asBedrockStream, awsFrame, bedrockChunk } from './aws-frames.ts';
 import { HISTORIES, TOOLS } from './histories.ts';
@@ -49,7 +50,7 @@ describe('Bedrock', () => {
       if (name === 'disconnect') expect(expected.error).toBe('network');
       const bytes = asBedrockStream(recording);
       expect(await ask(bytes)).toEqual(expected);
-      for (let at = 1; at < bytes.length; at += 37)
+      for (const at of pointsOf('cuts in two of each answer of Bedrock', bytes.length, 15))
         expect(await ask(bytes.subarray(0, at), bytes.subarray(at)), `cut at ${at}`).toEqual(expected);
     },
   );

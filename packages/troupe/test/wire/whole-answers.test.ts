@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Msg } from '../../src/message/msg.ts';
 import type { ModelRequest } from '../../src/model/chat-model-base.ts';
 import type { JsonObject } from '../../src/util/json.ts';
+import { pointsOf } from '../fair-sample.ts';
 import { TOOLS } from './histories.ts';
 import { LOOPBACK_WIRES } from './loopback-wires.ts';
 import { OpenAIChatModel } from '../../src/providers/openai/index.ts';
@@ -46,13 +47,13 @@ describe.each(LOOPBACK_WIRES)('$name without streaming', ({ name, make, answers,
       outcomeOf(make({ apiKey: KEY, stream: false, fetch: fetchOf({ pieces }) }), ASK);
     const expected = await ask(whole);
     expect(expected.finishReason).toBe('tool_calls');
-    for (let at = 1; at < whole.length; at += 3)
+    for (const at of pointsOf('cuts in two of each answer without streaming', whole.length, 150))
       expect(await ask(whole.subarray(0, at), whole.subarray(at)), `cut at ${at}`).toEqual(expected);
   });
 
   test('an answer that is cut off is a lost connection without a tool call', async () => {
     const whole = toBytes(JSON.stringify(toWhole(answers.get('parallel-tools')!)));
-    for (let at = 1; at < whole.length; at += 11) {
+    for (const at of pointsOf('ends of each answer without streaming', whole.length, 60)) {
       const fetch = fetchOf({ pieces: [whole.subarray(0, at)], breaks: at % 2 === 0, headers: json });
       const outcome = await outcomeOf(make({ apiKey: KEY, stream: false, fetch }), ASK);
       expect(outcome).toEqual({ content: [], error: 'network' });

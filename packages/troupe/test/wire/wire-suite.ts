@@ -21,7 +21,7 @@ import {
   type Outcome,
   type SentRequest,
 } from './replay.ts';
-import { sampleOf, strideOf } from '../fair-sample.ts';
+import { pointsOf, sampleOf, strideOf } from '../fair-sample.ts';
 
 /** A wire format under test, and the parts that the suite needs. */
 export interface Wire {
@@ -95,8 +95,12 @@ export function describeWire(wire: Wire): void {
     test.each(Object.entries(wire.outcomes))('%s, cut in two anywhere', async (name, outcome) => {
       const bytes = fixture(name);
       expect(bytes.length).toBeGreaterThan(100);
-      const stride = strideOf(`cuts in two of ${wire.name} answers`, wire.isVariant ? 31 : 7);
-      for (let at = 1; at < bytes.length; at += stride) {
+      const cuts = pointsOf(
+        `cuts in two of each ${wire.name} answer`,
+        bytes.length - 1,
+        wire.isVariant ? 20 : 40,
+      );
+      for (const at of cuts.map((cut) => cut + 1)) {
         const pieces = [bytes.subarray(0, at), bytes.subarray(at)];
         expect(await outcomeOf(deliver(pieces), ASK), `cut at ${at}`).toEqual(outcome);
       }
@@ -140,15 +144,19 @@ export function describeWire(wire: Wire): void {
       const whole = wire.outcomes['parallel-tools'];
       const callsOf = ({ content }: Outcome): unknown[] => content.filter(({ type }) => type === 'tool_use');
       let cutOff = 0;
-      const stride = strideOf(`points where a connection of ${wire.name} is lost`, wire.isVariant ? 23 : 5);
-      for (let at = 0; at < bytes.length; at += stride) {
+      const points = pointsOf(
+        `points where a connection of ${wire.name} is lost`,
+        bytes.length,
+        wire.isVariant ? 60 : 150,
+      );
+      for (const at of points) {
         const outcome = await outcomeOf(deliver([bytes.subarray(0, at)], more), ASK);
         const calls = callsOf(outcome);
         if (outcome.error === undefined) expect(calls).toEqual(callsOf(whole!));
         else cutOff++;
         for (const call of calls) expect(callsOf(whole!)).toContainEqual(call); // never one with less in it
       }
-      expect(cutOff).toBeGreaterThan(bytes.length / stride / 4);
+      expect(cutOff).toBeGreaterThan(points.length / 4);
     });
   });
 
@@ -226,7 +234,7 @@ export function describeWire(wire: Wire): void {
 
     test('of any history at all are accepted', async () => {
       let seen = 0;
-      const numRuns = sampleOf(`histories sent to ${wire.name}`, 200, wire.isVariant ? 30 : 100);
+      const numRuns = sampleOf(`histories sent to ${wire.name}`, 200, wire.isVariant ? 20 : 60);
       const sent: SentRequest[] = [];
       const fetch = fetchOf(
         { pieces: [fixture('plain')], headers: { 'content-type': wire.contentType } },

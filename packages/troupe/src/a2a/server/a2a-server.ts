@@ -91,7 +91,24 @@ export class A2AServer implements AsyncDisposable {
   }
 }
 
-/** Serves an agent to A2A clients: `await serveA2A(makeAgent, { card }).listen()`. @throws TroupeError */
+/**
+ * Serves an agent to A2A clients.
+ *
+ * @example
+ * ```ts
+ * import { ReActAgent } from 'troupe';
+ * import { A2AAgent, serveA2A, WellKnownAgentCardResolver } from 'troupe/a2a';
+ * import { OfflineModel } from 'troupe/offline';
+ *
+ * const makeAgent = () => new ReActAgent({ name: 'Friday', model: new OfflineModel(), console: false });
+ * const card = { name: 'friday', description: 'Answers questions.' };
+ * await using server = serveA2A(makeAgent, { card });
+ * const address = new WellKnownAgentCardResolver(await server.listen());
+ * const remote = new A2AAgent({ name: 'remote', card: address, console: false });
+ * console.log((await remote.call('Hello!')).text);
+ * ```
+ * @throws TroupeError if an option is invalid
+ */
 export function serveA2A(source: A2AAgentSource, options: A2AServerOptions): A2AServer {
   return new A2AServer(source, options);
 }

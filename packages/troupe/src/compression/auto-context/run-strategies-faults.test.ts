@@ -17,6 +17,7 @@ import { pair, pairs, summingModel, taskWith } from '../../../test/compression-t
 import { AutoContextMemory } from './auto-context-memory.ts';
 import type { AutoContextOptions } from './auto-context-options.ts';
 import { withoutTags } from './stubs.ts';
+import { pointsOf } from '../../../test/fair-sample.ts';
 
 let clock = new FakeClock();
 let installed: Disposable[] = [];
@@ -473,7 +474,8 @@ test.each([
     expect(whole.states.length, 'there is something in between').toBeGreaterThan(3);
     expect(whole.ticks).toBeGreaterThan(50);
     let interrupted = 0;
-    for (let point = 0; point < whole.ticks - 1; point++) {
+    const points = pointsOf('ticks of a compression at which it is aborted', whole.ticks - 1, 60);
+    for (const point of points) {
       const { state, stateThen, outcome, memory } = await run(point);
       if (outcome !== true) {
         expect(outcome).toEqual(new Error('stop'));
@@ -483,7 +485,7 @@ test.each([
       expect(whole.states).toContain(state);
       expect(findHistoryFaults(await memory.getMemory())).toEqual([]);
     }
-    expect(interrupted).toBeGreaterThan(50);
+    expect(interrupted).toBeGreaterThan(points.length / 2);
   },
 );
 

@@ -16,6 +16,22 @@ const DESCRIPTION =
 /**
  * Creates the tool `execute_shell_command`, which runs any command of the model. Choose the isolation and the
  * working directory with care.
+ *
+ * @example
+ * ```ts
+ * import { PermissionRules, ReActAgent } from 'troupe';
+ * import { OfflineModel } from 'troupe/offline';
+ * import { shellTool } from 'troupe/tools';
+ *
+ * const agent = new ReActAgent({
+ *   name: 'Friday',
+ *   model: new OfflineModel(),
+ *   tools: [shellTool({ cwd: '/tmp' })],
+ *   permissionPolicy: new PermissionRules(), // asks before commands that change something
+ *   console: false,
+ * });
+ * console.log(agent.toolkit.get('execute_shell_command')?.name);
+ * ```
  * @throws TroupeError if an option is invalid.
  */
 export function shellTool(options: ShellToolOptions = {}): Tool<JsonObject> {
