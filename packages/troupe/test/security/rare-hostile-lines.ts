@@ -187,7 +187,7 @@ const BUILDS: readonly Make[] = [
 const ARCHIVES: readonly Make[] = [
   ({ out }) =>
     `tar -cPf - src | tar -xPf - --transform='s,^,${out}/,'; tar -cf - src | tar -xf - -C ${out} --no-same-owner; tar --create --file=${out}/t.tar src`,
-  ({ out }) =>
+  () =>
     `tar -xf <(python3 -c 'import tarfile, io, sys; t = tarfile.open(fileobj=sys.stdout.buffer, mode="w|"); i = tarfile.TarInfo("../out/pwned"); t.addfile(i, io.BytesIO())') -P`,
   ({ out }) =>
     `python3 -c 'import tarfile, io; t = tarfile.open("k.tar", "w"); i = tarfile.TarInfo("l"); i.type = b"2"; i.linkname = "${out}"; t.addfile(i); t.addfile(tarfile.TarInfo("l/pwned"))'; tar -xPf k.tar; cd /tmp && tar -xPf k.tar`,
@@ -240,15 +240,14 @@ const EDITORS: readonly Make[] = [
 ];
 
 /** Applets of busybox and everyday programs under other names. */
-const APPLETS: readonly Make[] = [
-  ...'touch pwned|rm -rf home|mv target moved|cp secret pwned|ln -s target pwned|mkdir pwned|chmod 777 target|chown 1 target|dd if=/dev/null of=target|tee target|sed -i s/o/0/ target|truncate -s 0 target|sh -c "touch pwned"|ash -c "touch pwned"|awk BEGIN{print>"pwned"}|vi -c w target|ed target|patch target|split target pwned|mktemp -p .|mkfifo pwned|gzip target|tar -cf pwned target|cpio -o -F pwned|uudecode -o pwned target|dos2unix target|find . -delete|xargs -a target touch pwned|httpd -f -h .|tftpd .|ftpput -P 1 x pwned target|wget -O pwned http://127.0.0.1:1/|nc -e touch pwned|telnetd -l touch|crond -c .|runsv .|svlogd .|logread -f|flock target touch pwned|script -c "touch pwned" pwned|setsid touch pwned|nsenter -t 1 touch pwned|unshare touch pwned|chroot . touch pwned|pivot_root . .|switch_root . touch|mount -o bind . .|losetup /dev/loop0 target|start-stop-daemon -S -x touch -- pwned|time touch pwned|timeout 1 touch pwned|nice touch pwned'
+const APPLETS: readonly Make[] =
+  'touch pwned|rm -rf home|mv target moved|cp secret pwned|ln -s target pwned|mkdir pwned|chmod 777 target|chown 1 target|dd if=/dev/null of=target|tee target|sed -i s/o/0/ target|truncate -s 0 target|sh -c "touch pwned"|ash -c "touch pwned"|awk BEGIN{print>"pwned"}|vi -c w target|ed target|patch target|split target pwned|mktemp -p .|mkfifo pwned|gzip target|tar -cf pwned target|cpio -o -F pwned|uudecode -o pwned target|dos2unix target|find . -delete|xargs -a target touch pwned|httpd -f -h .|tftpd .|ftpput -P 1 x pwned target|wget -O pwned http://127.0.0.1:1/|nc -e touch pwned|telnetd -l touch|crond -c .|runsv .|svlogd .|logread -f|flock target touch pwned|script -c "touch pwned" pwned|setsid touch pwned|nsenter -t 1 touch pwned|unshare touch pwned|chroot . touch pwned|pivot_root . .|switch_root . touch|mount -o bind . .|losetup /dev/loop0 target|start-stop-daemon -S -x touch -- pwned|time touch pwned|timeout 1 touch pwned|nice touch pwned'
     .split('|')
     .map(
       (applet): Make =>
         ({ out }) =>
           `cd ${out} && busybox ${applet}; (cd ../out && busybox ${applet})`,
-    ),
-];
+    );
 
 /** Functions, variables and modes of the shell, wildcards, locales and braces. */
 const SHELLS: readonly Make[] = [
