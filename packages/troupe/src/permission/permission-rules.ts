@@ -320,7 +320,6 @@ function warn(what: string): void {
   getLogger().log('warn', `${what}: it has no valid MAC, so somebody may have edited it.`);
 }
 
-/** Part with the most important reason. */
 /** The strictest of the behaviors of rules; `none` without any. */
 function strictestOf(behaviors: readonly PermissionBehavior[]): PermissionFacts['rule'] {
   return behaviors.reduce<PermissionFacts['rule']>(
@@ -329,6 +328,7 @@ function strictestOf(behaviors: readonly PermissionBehavior[]): PermissionFacts[
   );
 }
 
+/** Part with the most important reason. */
 function strongest(parts: readonly JudgedPart[]): JudgedPart | undefined {
   return (
     parts.find(({ rule }) => rule === 'deny') ?? parts.find(({ danger }) => danger !== undefined) ?? parts[0]

@@ -232,6 +232,24 @@ describe('a command that nobody was asked about', () => {
     await session.close();
   });
 
+  test.each(['approval-key', 'agents.db.approval-key'])(
+    'can not read the key %j of another program, which this one has not opened',
+    async (name) => {
+      const text = 'f'.repeat(64);
+      mkdirSync(join(folder, 'data'));
+      writeFileSync(join(folder, 'data', name), `${text}\n`, { mode: 0o600 });
+      for (const mode of ['explore', 'default', 'accept_edits'] as const) {
+        const { confinement, output } = await run('grep -r "" data; cat data/*', { mode });
+        expect([confinement, output.includes(text)]).toEqual([
+          mode === 'explore' ? 'explore' : 'default',
+          false,
+        ]);
+        const named = await run(`cat data/${name}`, { mode }, NO_BWRAP);
+        expect(named.status).toBe('asked');
+      }
+    },
+  );
+
   test.each([{}, { 'a rule denies': true }])(
     'a policy with limits that are not readable denies',
     async () => {

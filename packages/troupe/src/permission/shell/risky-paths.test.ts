@@ -41,6 +41,10 @@ test.each([
   '/proc/self/environ',
   '/dev/sda',
   '/dev/tcp/host/80',
+  'data/approval-key',
+  'agents.db.approval-key',
+  '*.approval-key',
+  '*-key',
 ])('%j is risky', (text) => {
   expect(riskOf(text)).toEqual(expect.any(String));
 });

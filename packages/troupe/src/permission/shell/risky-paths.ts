@@ -1,3 +1,4 @@
+import { isApprovalKey } from './runs-later.ts';
 import { UNKNOWN } from './shell-word.ts';
 
 /**
@@ -39,6 +40,8 @@ const HARMLESS_DEVICE = /^\/dev\/(?:null|zero|stdin|stdout|stderr|tty|fd\/\d+)$/
 const EXPANDED = new RegExp(`${UNKNOWN}|[*?]|\\[[^\\]]*\\]?`, 'g');
 /** Characters that some file systems ignore in names: invisible ones, trailing dots and spaces. */
 const IGNORED = /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|(?<=[^. ])[. ]+$/g;
+/** Name of a key of saved approvals, alone or after that of its database. */
+const KEY_NAME = 'approval-key';
 const PLAIN_WORD = /^[\w-]*$/;
 const PLAIN_NAMES: ReadonlySet<string> = new Set(RISKY_NAMES.filter((name) => PLAIN_WORD.test(name)));
 /** Maximum wildcards in one name. */
@@ -87,11 +90,18 @@ function riskyName(segment: string): string | undefined {
   const canBeHidden = name.startsWith('.') || name.startsWith(UNKNOWN);
   const parts = name.split(EXPANDED);
   if (parts.length === 1) {
+    if (isApprovalKey(name)) return KEY_NAME;
     return RISKY.find(({ start, isPrefix }) => (isPrefix ? name.startsWith(start) : name === start))?.start;
   }
   if (parts.length > MAX_PARTS) return "a name that can't be checked";
   if (parts.join('') === '' && !name.startsWith('.')) return undefined; // matches everything
+  if (isKeyEnd(parts.at(-1) ?? '')) return KEY_NAME;
   return RISKY.find(({ start }) => (canBeHidden || !start.startsWith('.')) && canMatch(parts, start))?.start;
+}
+
+/** Whether a name with this end may be that of a key of saved approvals. */
+function isKeyEnd(end: string): boolean {
+  return (end !== '' && `.${KEY_NAME}`.endsWith(end)) || isApprovalKey(end);
 }
 
 /** True if the name contains the parts in this order, first part at its start and last part at its end. */

@@ -7,15 +7,16 @@ test.each([
   ['settings of editors', '.vscode .idea .zed .helix .devcontainer .nvim.lua .exrc .gitpod.yml'],
   [
     'settings of agents',
-    '.claude .cursor .mcp.json .opencode opencode.json .crush.json .aider.conf.yml .roo',
+    '.claude .cursor .mcp.json .opencode opencode.json .crush.json .aider.conf.yml .roo .openhands .clinerules',
   ],
   [
     'settings of package managers and build tools',
-    '.npmrc .yarnrc.yml .pnp.cjs .cargo .mvn .bazelrc .bundle',
+    '.npmrc .yarnrc.yml .pnp.cjs .cargo .mvn .bazelrc .bundle rust-toolchain.toml',
   ],
   ['start files of interpreters', '.Rprofile .irbrc .pryrc .pdbrc .iex.exs .ocamlinit .ghci .octaverc'],
-  ['start files of shells', '.bashrc .zshenv .envrc mise.toml .inputrc'],
+  ['start files of shells', '.bashrc .zshenv .envrc .autoenv mise.toml .inputrc'],
   ['jobs of servers', '.github .gitlab-ci.yml .circleci Jenkinsfile'],
+  ['keys of saved approvals', 'approval-key my.db.Approval-Key approval-key.x1.draft'],
   ['packages', 'node_modules pyvenv.cfg sitecustomize.py x.pth'],
 ])('%s run later', (_, names) => {
   expect(names.split(' ').filter((name) => !runsLater(name))).toEqual([]);

@@ -6,7 +6,7 @@ import { privateFiles } from '../../util/platform/private-files.node.ts';
 import { childEnvironment } from '../../util/platform/child-environment.node.ts';
 import { oneLine } from '../../util/text.ts';
 import { findSandbox, isSandbox, launchOf, type Sandbox, type SandboxSearch } from './find-sandbox.ts';
-import { findPipes } from './confinement/find-pipes.ts';
+import { findHidden } from './confinement/find-hidden.ts';
 import { FIXED_ENV, fixedCommand } from './confinement/fixed-commands.ts';
 import { isOwnFolder, type SandboxView, type SandboxFolder } from './confinement/sandbox-line.ts';
 import { WritableFolders, type SetAside } from './confinement/writable-folders.ts';
@@ -32,10 +32,10 @@ const LIFTED = `A person lifted the confinement of this tool call. ${NOT_ISOLATE
 const FIXED = 'This ran without confinement, as one of the few commands that only read here.';
 const MAX_NAMED = 20;
 const MAX_PROBLEM_CHARS = 500;
-/** Maximum named pipes hidden in one sandbox, because each needs a mount. */
-const MAX_PIPES = 500;
-const PIPES_MISSED =
-  'There are too many files to look for all named pipes, so some of them may be open to this command.';
+/** Maximum files hidden in one sandbox, because each needs a mount. */
+const MAX_HIDDEN = 500;
+const FILES_MISSED =
+  'There are too many files to look for all named pipes and keys, so some of them may be open to this command.';
 
 /**
  * Decides how a program is started: as the tool's options say, or within the limits of a tool call that nobody
@@ -124,13 +124,13 @@ async function confined(
       env: { ...environment(options, command), HOME: home, TMPDIR: '/tmp' },
       tmpBytes: profile === 'explore' ? 0 : tmpBytesOf(options.limits ?? {}, 'confined'),
     };
-    const { pipes, isComplete } = await findPipes([cwd, ...view.readPaths]);
-    checkPipes(pipes);
+    const { paths, isComplete } = await findHidden([cwd, ...view.readPaths]);
+    checkHidden(paths);
     return {
-      start: await launch(options, command, search, view, 'confined', pipes),
+      start: await launch(options, command, search, view, 'confined', paths),
       place: 'confined',
       profile,
-      notes: [noteOf(profile, view.writable, closed), ...(isComplete ? [] : [PIPES_MISSED])],
+      notes: [noteOf(profile, view.writable, closed), ...(isComplete ? [] : [FILES_MISSED])],
       finish: async () => (writable === undefined ? [] : setAsideNotes(await writable.close())),
     };
   } catch (error) {
@@ -165,7 +165,7 @@ async function launch(
   sandbox: Sandbox,
   view: Omit<SandboxView, 'disablesUserNamespaces'>,
   place: ProcessPlace,
-  pipes: readonly string[] = [],
+  found: readonly string[] = [],
 ): Promise<ProcessPlan['start']> {
   for (const path of view.readPaths) {
     // A link in a writable folder could lead bwrap to make files outside.
@@ -173,15 +173,15 @@ async function launch(
     if (isInWritable && (await realpath(path)) !== path) refuse(`The path ${path} of readPaths is a link.`);
   }
   const keys = await hiddenIn([view.cwd, ...view.readPaths, ...view.writable.map(({ path }) => path)]);
-  return launchOf(sandbox, { ...view, hidden: [...keys, ...pipes] }, limitedArgv(limits, place, argv));
+  return launchOf(sandbox, { ...view, hidden: [...keys, ...found] }, limitedArgv(limits, place, argv));
 }
 
-/** A pipe is hidden by a mount on its name, which must be readable: bwrap would make a file for another one. */
-function checkPipes(pipes: readonly string[]): void {
-  if (pipes.length > MAX_PIPES) refuse(`More than ${MAX_PIPES} named pipes would have to be hidden.`);
-  const odd = pipes.find((path) => path.includes('\ufffd'));
-  if (odd !== undefined)
-    refuse(`The name of the pipe ${shortPath(odd)} is not readable, so it can't be hidden.`);
+/** A file is hidden by a mount on its name, which must be readable: bwrap would make a file for another one. */
+function checkHidden(paths: readonly string[]): void {
+  if (paths.length > MAX_HIDDEN)
+    refuse(`More than ${MAX_HIDDEN} named pipes and keys would have to be hidden.`);
+  const odd = paths.find((path) => path.includes('\ufffd'));
+  if (odd !== undefined) refuse(`The name of ${shortPath(odd)} is not readable, so it can't be hidden.`);
 }
 
 /** Keys of this process in visible files and folders. */

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { findSandbox, isSandbox, type SandboxSearch } from '../find-sandbox.ts';
 import { fixedCommand } from './fixed-commands.ts';
@@ -448,6 +448,24 @@ describe('writable folders', () => {
     prepare();
     expect(await WritableFolders.open([folder])).toMatch(problem);
     expect(await WritableFolders.open([folder])).toMatch(problem); // the folder is free again
+  });
+
+  test('are never home folders, nor folders around them', async () => {
+    const home = join(folder, 'home');
+    mkdirSync(join(home, 'project'), { recursive: true });
+    symlinkSync(home, join(folder, 'link'));
+    vi.stubEnv('HOME', join(folder, 'link'));
+    try {
+      for (const path of [home, folder, '/root', '/home', '/home/ann'])
+        expect(await WritableFolders.open([path])).toBe(
+          `${path} is a home folder, with settings of many programs`,
+        );
+      const opened = (await WritableFolders.open([join(home, 'project')])) as WritableFolders;
+      expect(opened.folders).toEqual([{ path: join(home, 'project'), kept: [] }]);
+      await opened.close();
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 
   test('are changed by one tool call at a time, also when one is inside the other', async () => {

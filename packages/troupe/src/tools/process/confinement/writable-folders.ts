@@ -1,3 +1,6 @@
+import { realpath } from 'node:fs/promises';
+import { homedir } from 'node:os';
+
 import { moveAway } from './move-away.ts';
 import type { SandboxFolder } from './sandbox-line.ts';
 import { leaves, scanFolder, toText, type BytePath, type FolderScan } from './scan-folder.ts';
@@ -46,6 +49,8 @@ export class WritableFolders {
     paths: readonly string[],
     maxEntriesAfterwards = MAX_ENTRIES_AFTERWARDS,
   ): Promise<WritableFolders | string> {
+    const home = await homeIn(paths);
+    if (home !== undefined) return home;
     const release = await acquire(paths);
     let opened: WritableFolders | string = '';
     try {
@@ -82,6 +87,16 @@ export class WritableFolders {
       this.#release();
     }
   }
+}
+
+/** Folders of users, and folders around them. */
+const HOMES = /^\/(?:root|(?:home|Users)(?:\/[^/]+)?)$/;
+
+/** Most programs have settings and start files in a home folder, which no list of names covers. */
+async function homeIn(paths: readonly string[]): Promise<string | undefined> {
+  const own = await realpath(homedir()).catch(() => homedir());
+  const home = paths.find((path) => HOMES.test(path) || `${own}/`.startsWith(`${path}/`));
+  return home === undefined ? undefined : `${home} is a home folder, with settings of many programs`;
 }
 
 function problemIn(scans: ReadonlyMap<string, FolderScan>): string | undefined {
