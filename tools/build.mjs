@@ -14,6 +14,8 @@ import { build } from 'vite';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCE = 'troupe:source';
 const MARK = '// @ts-ignore: an optional package\n';
+/** Entries that pages load without the root entry. */
+const SMALL_ENTRIES = ['./src/entries/events.ts', './src/client/index.ts'];
 const [dir = '', out = '', ...flags] = process.argv.slice(2);
 
 /**
@@ -81,6 +83,38 @@ function markOptionalImports() {
   }
 }
 
+/** Source files behind the root entry, in one chunk: an import of it reads few files. */
+const behindRoot = sourcesBehind('./src/index.ts');
+
+/** Source files that entries share with the root entry although pages load them alone, in a chunk of their own. */
+const behindSmallEntries = SMALL_ENTRIES.map(sourcesBehind);
+
+/** @param {string} id */
+function isBehindSmallEntry(id) {
+  return behindRoot.has(id) && behindSmallEntries.some((files) => files.has(id));
+}
+
+/**
+ * The source files that a file imports by value, directly or through others.
+ * @param {string} entry
+ */
+function sourcesBehind(entry) {
+  const pending = [resolve(dir, entry)];
+  const reached = new Set(pending.filter((file) => existsSync(file)));
+  for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
+    if (!existsSync(file)) continue;
+    const text = readFileSync(file, 'utf8');
+    for (const [, path = ''] of text.matchAll(
+      /^(?:import|export)(?! type\b)[^;]*?['"](\.\.?\/[^'"]+)['"];/gm,
+    )) {
+      const imported = resolve(dirname(file), path);
+      if (!reached.has(imported)) pending.push(imported);
+      reached.add(imported);
+    }
+  }
+  return reached;
+}
+
 rmSync(join(out, 'chunks'), { recursive: true, force: true }); // their names change with their content
 await build({
   root: dir,
@@ -103,6 +137,12 @@ await build({
       external: (id) => !/^[./]/.test(id) && !id.startsWith(ROOT), // packages, built-ins, and #platform
       output: {
         chunkFileNames: 'chunks/[name]-[hash].js',
+        codeSplitting: {
+          groups: [
+            { name: 'small', test: (id) => isBehindSmallEntry(id), priority: 2 },
+            { name: 'core', test: (id) => behindRoot.has(id), priority: 1 },
+          ],
+        },
         sourcemapExcludeSources: true, // stack traces need the lines of the sources, not a second copy of their text
         comments: { jsdoc: false }, // editors read them in the declarations
       },
