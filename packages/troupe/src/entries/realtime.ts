@@ -15,9 +15,10 @@ export {
   type EnergyDetectorOptions,
   type SpeechDetector,
 } from '../realtime/speech-detector.ts';
-export { RealtimeAgent, type ConnectOptions, type RealtimeAgentOptions } from '../voice/realtime-agent.ts';
+export { VoicePipeline, type VoicePipelineOptions } from '../voice/pipeline/voice-pipeline.ts';
+export { RealtimeAgent, type RealtimeAgentOptions } from '../voice/realtime-agent.ts';
 export type { TalkEvent, TalkListener } from '../voice/talk-event.ts';
-export type { Talk } from '../voice/talk.ts';
+export type { ConnectOptions, Talk, Talker } from '../voice/talk.ts';
 export { plainYesOrNo, type VoiceDecision } from '../voice/voice-decision.ts';
 export type { RealtimeWire } from '../realtime/wire/realtime-wire.ts';
 export {

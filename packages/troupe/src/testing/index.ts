@@ -33,6 +33,7 @@ export {
 } from './step-runner-contract.ts';
 export { vectorStoreContract } from './vector-store-contract.ts';
 export { InstantPlayer } from './voice/instant-player.ts';
+export { ScriptedSttModel } from './voice/scripted-stt-model.ts';
 export {
   ScriptedConnection,
   ScriptedRealtimeModel,

@@ -14,3 +14,10 @@ export function questionAbout({ call, reason }: PendingCall): string {
   const why = reason === undefined ? '' : ` The reason for asking: ${escapeTags(reason)}`;
   return `Ask the user in one short sentence whether the tool "${call.name}" may be run with the arguments ${input}, to be answered by yes or no.${why} Say nothing else, and call no tool.`;
 }
+
+/** Question that an agent asks aloud about a tool call. */
+export function spokenQuestion({ call, reason }: PendingCall): string {
+  const input = JSON.stringify(call.input).slice(0, MAX_INPUT_CHARS);
+  const why = reason === undefined ? '' : ` ${reason}`;
+  return `May I run ${call.name} with the arguments ${input}?${why} Please say yes or no.`;
+}

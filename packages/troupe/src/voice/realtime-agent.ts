@@ -14,7 +14,7 @@ import { whenAborted } from '../util/abort.ts';
 import { checkNumber, MAX_TIMER_MS } from '../util/check-number.ts';
 import { VoiceConversation } from './voice-conversation.ts';
 import { RealtimeChatModel } from './realtime-chat-model.ts';
-import type { Talk } from './talk.ts';
+import type { ConnectOptions, Talk, Talker } from './talk.ts';
 import { plainYesOrNo, type VoiceDecision } from './voice-decision.ts';
 
 export interface RealtimeAgentOptions extends Omit<
@@ -37,13 +37,6 @@ export interface RealtimeAgentOptions extends Omit<
   readonly responseMs?: number | undefined;
 }
 
-export interface ConnectOptions {
-  /** Loudspeaker of this conversation alone, whose position says how much was heard. */
-  readonly player: AudioPlayer;
-  /** Finds the turns of the person here, in place of the model. */
-  readonly detector?: SpeechDetector | undefined;
-}
-
 /**
  * An agent that listens and speaks over a realtime model. It is a `ReActAgent` whose model is a conversation: hooks, tools, permission,
  * sub-agents, interrupts, sessions and tracing are the same. When the person speaks, the agent is silent at once, and its memory
@@ -62,7 +55,7 @@ export interface ConnectOptions {
  * console.log((await agent.call('How is the weather?')).text); // It is sunny in Lisbon.
  * ```
  */
-export class RealtimeAgent extends ReActAgent {
+export class RealtimeAgent extends ReActAgent implements Talker {
   static override readonly componentName: string = 'realtimeAgent';
 
   readonly realtimeModel: RealtimeModelBase;

@@ -1,9 +1,13 @@
+import type { AgentBase } from '../agent/agent-base.ts';
 import type { Usage } from '../message/usage.ts';
+import type { SpeechDetector } from '../realtime/speech-detector.ts';
+import type { AudioPlayer } from '../tts/audio-player.ts';
 import type { PcmAudio } from '../util/audio/pcm.ts';
 import type { TalkListener } from './talk-event.ts';
 
-/** An open conversation with a realtime agent. */
+/** An open conversation with an agent. Text and decisions go to the agent: `talk.agent.call(…)`. */
 export interface Talk extends AsyncDisposable {
+  readonly agent: AgentBase;
   readonly isClosed: boolean;
   /** Tokens and costs of all responses so far. */
   readonly usage: Usage | undefined;
@@ -19,4 +23,17 @@ export interface Talk extends AsyncDisposable {
   onEvent(listener: TalkListener): () => void;
   /** Ends the conversation. What was heard stays in memory. */
   close(): Promise<void>;
+}
+
+export interface ConnectOptions {
+  /** Loudspeaker of this conversation alone, whose position says how much was heard. */
+  readonly player: AudioPlayer;
+  /** Finds the turns of the person here, in place of the model. */
+  readonly detector?: SpeechDetector | undefined;
+}
+
+/** Anything that a person can talk with: a `RealtimeAgent`, or a `VoicePipeline` with any agent. */
+export interface Talker {
+  /** Opens a conversation. An earlier one is closed. */
+  connect(options: ConnectOptions): Promise<Talk>;
 }

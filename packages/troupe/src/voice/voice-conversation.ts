@@ -22,6 +22,7 @@ import { RealtimeLink, type ResponseTaker } from './realtime-link.ts';
 import { SpokenResponse } from './spoken-response.ts';
 import type { Talk } from './talk.ts';
 import type { TalkEvent, TalkListener } from './talk-event.ts';
+import { TalkAnnouncer } from './talk-announcer.ts';
 import { Utterance } from './utterance.ts';
 import type { VoiceDecision } from './voice-decision.ts';
 
@@ -58,7 +59,7 @@ export class VoiceConversation implements Talk {
   readonly #link: RealtimeLink;
   readonly #turnTaking: TurnTaking;
   readonly #sync: PromptSync;
-  readonly #listeners = new Set<TalkListener>();
+  readonly #listeners = new TalkAnnouncer();
   /** Turns that no agent call has taken yet, in order. */
   readonly #turns: (Utterance | SpokenResponse)[] = [];
   /** Turns of the person whose words are not complete. */
@@ -131,6 +132,10 @@ export class VoiceConversation implements Talk {
     }
   }
 
+  get agent(): AgentBase {
+    return this.#host.agent;
+  }
+
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -142,8 +147,7 @@ export class VoiceConversation implements Talk {
 
   /** Calls the listener for each event. It must not throw. The returned function removes it. */
   onEvent(listener: TalkListener): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   /** Takes sound of the person, at any rate. */
@@ -598,12 +602,6 @@ export class VoiceConversation implements Talk {
   }
 
   #tell(event: TalkEvent): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(event);
-      } catch (error) {
-        getLogger().log('warn', `A listener of a conversation threw: ${messageOf(error)}`);
-      }
-    }
+    this.#listeners.tell(event);
   }
 }

@@ -47,7 +47,7 @@ const CAPABILITIES: RealtimeCapabilities = {
 const RATE = 24_000;
 const INPUT_RATE = 16_000;
 
-/** Realtime model for tests, without a network: gives the responses of a script, one for each `respond`. */
+/** Realtime model for tests, without a network: gives the responses of a script, one for each `respond`. Folder `testing/voice`: start here. */
 export class ScriptedRealtimeModel extends RealtimeModelBase {
   override readonly capabilities: RealtimeCapabilities;
   override readonly inputRate = INPUT_RATE;
