@@ -17,6 +17,7 @@ export {
 } from '../realtime/speech-detector.ts';
 export { VoicePipeline, type VoicePipelineOptions } from '../voice/pipeline/voice-pipeline.ts';
 export { RealtimeAgent, type RealtimeAgentOptions } from '../voice/realtime-agent.ts';
+export { VoiceRoom, type RoomListener, type VoiceRoomOptions } from '../voice/room/voice-room.ts';
 export type { TalkEvent, TalkListener } from '../voice/talk-event.ts';
 export type { ConnectOptions, Talk, Talker } from '../voice/talk.ts';
 export { plainYesOrNo, type VoiceDecision } from '../voice/voice-decision.ts';

@@ -82,6 +82,11 @@ export class RealtimeAgent extends ReActAgent implements Talker {
     this.#chatModel = chatModel;
   }
 
+  /** The agent itself, as of every `Talker`. */
+  get agent(): this {
+    return this;
+  }
+
   /** The open conversation, if there is one. */
   get talk(): Talk | undefined {
     const { conversation } = this.#chatModel;
@@ -92,7 +97,7 @@ export class RealtimeAgent extends ReActAgent implements Talker {
    * Opens a conversation, with what is in memory. An earlier one is closed.
    * @throws ModelError if the model can't be reached
    */
-  async connect({ player, detector }: ConnectOptions): Promise<Talk> {
+  async connect({ player, detector, speakerName }: ConnectOptions): Promise<Talk> {
     if (this.#isDisposed) throw new AgentClosedError(this.name);
     if (typeof player?.play !== 'function')
       throw new TroupeError(
@@ -112,7 +117,7 @@ export class RealtimeAgent extends ReActAgent implements Talker {
       {
         model: this.realtimeModel,
         player,
-        userName,
+        userName: speakerName ?? (() => userName),
         detector,
         voiceDecision: approvalByVoice === true ? plainYesOrNo : approvalByVoice || undefined,
         falseAlarmMs,

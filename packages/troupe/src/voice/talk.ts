@@ -30,10 +30,13 @@ export interface ConnectOptions {
   readonly player: AudioPlayer;
   /** Finds the turns of the person here, in place of the model. */
   readonly detector?: SpeechDetector | undefined;
+  /** Name of the one who speaks now, asked when a turn begins. @default `userName` of the agent */
+  readonly speakerName?: (() => string) | undefined;
 }
 
 /** Anything that a person can talk with: a `RealtimeAgent`, or a `VoicePipeline` with any agent. */
 export interface Talker {
+  readonly agent: AgentBase;
   /** Opens a conversation. An earlier one is closed. */
   connect(options: ConnectOptions): Promise<Talk>;
 }

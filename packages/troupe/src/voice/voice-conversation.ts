@@ -14,7 +14,7 @@ import { TurnTaking } from '../realtime/turn-taking.ts';
 import type { AudioPlayer } from '../tts/audio-player.ts';
 import { abortable } from '../util/abort.ts';
 import { settledWithin } from '../util/async/settled-within.ts';
-import type { PcmAudio } from '../util/audio/pcm.ts';
+import { splitAudio, type PcmAudio } from '../util/audio/pcm.ts';
 import { startTimer } from '../util/clock.ts';
 import { questionAbout, UNAVAILABLE_WHILE_PENDING } from './approval-question.ts';
 import { PromptSync } from './prompt-sync.ts';
@@ -25,6 +25,9 @@ import type { TalkEvent, TalkListener } from './talk-event.ts';
 import { TalkAnnouncer } from './talk-announcer.ts';
 import { Utterance } from './utterance.ts';
 import type { VoiceDecision } from './voice-decision.ts';
+
+/** Longest sound that a detector judges at once: shorter than the silence that ends a turn. */
+const PIECE_MS = 100;
 
 /** The agent of a conversation, as the conversation uses it. */
 export interface TalkingAgent {
@@ -40,7 +43,7 @@ export interface TalkingAgent {
 export interface VoiceConversationOptions {
   readonly model: RealtimeModelBase;
   readonly player: AudioPlayer;
-  readonly userName: string;
+  readonly userName: () => string;
   readonly detector: SpeechDetector | undefined;
   readonly voiceDecision: VoiceDecision | undefined;
   readonly falseAlarmMs: number | undefined;
@@ -64,6 +67,8 @@ export class VoiceConversation implements Talk {
   readonly #turns: (Utterance | SpokenResponse)[] = [];
   /** Turns of the person whose words are not complete. */
   readonly #utterances = new Map<string, Utterance>();
+  /** Speaker of the turn that began last. */
+  #speaker: { readonly itemId: string; readonly name: string } | undefined;
   /** Responses that are made or played. */
   readonly #responses = new Map<string, SpokenResponse>();
   #lastHeard = '';
@@ -152,6 +157,12 @@ export class VoiceConversation implements Talk {
 
   /** Takes sound of the person, at any rate. */
   hear(audio: PcmAudio): void {
+    const { detector } = this.#options;
+    for (const piece of detector === undefined ? [audio] : splitAudio(audio, PIECE_MS))
+      this.#hearPiece(piece);
+  }
+
+  #hearPiece(audio: PcmAudio): void {
     if (this.#isClosed) return;
     const change = this.#options.detector?.feed(audio);
     if (change === 'started') {
@@ -269,6 +280,7 @@ export class VoiceConversation implements Talk {
         this.#forgetPlayed();
         break;
       case 'speech_started':
+        this.#speaker = { itemId: event.itemId ?? '', name: this.#options.userName() };
         this.#isFalseAlarm = false;
         this.#turnTaking.speechStarted();
         break;
@@ -320,7 +332,9 @@ export class VoiceConversation implements Talk {
   #utterance(itemId: string): Utterance {
     const known = this.#utterances.get(itemId);
     if (known !== undefined) return known;
-    const utterance = new Utterance(itemId, this.#options.userName);
+    const isNewest = this.#speaker !== undefined && ['', itemId].includes(this.#speaker.itemId);
+    const name = isNewest ? this.#speaker?.name : undefined;
+    const utterance = new Utterance(itemId, name ?? this.#options.userName());
     this.#utterances.set(itemId, utterance);
     this.#turns.push(utterance);
     return utterance;

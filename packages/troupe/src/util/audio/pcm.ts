@@ -49,3 +49,11 @@ export class WholeSamples {
     return isOdd ? all.subarray(0, -1) : all;
   }
 }
+
+/** Pieces of a sound of at most so many milliseconds. */
+export function splitAudio({ data, rate }: PcmAudio, ms: number): readonly PcmAudio[] {
+  const size = Math.max(1, Math.round((rate * ms) / 1000)) * BYTES_PER_SAMPLE;
+  const pieces: PcmAudio[] = [];
+  for (let at = 0; at < data.length; at += size) pieces.push({ data: data.subarray(at, at + size), rate });
+  return pieces;
+}

@@ -4,6 +4,8 @@ import { durationOf, type PcmAudio } from '../../util/audio/pcm.ts';
 import type { Usage } from '../../message/usage.ts';
 
 export interface ListeningOptions {
+  /** Name of the speaker. */
+  readonly userName: string;
   readonly sttModel: SttModelBase;
   readonly onText: (text: string) => void;
   readonly onUsage: (usage: Usage) => void;
@@ -12,6 +14,7 @@ export interface ListeningOptions {
 /** One turn of the person, written down while it is spoken, if the model can do so. */
 export class Listening {
   readonly itemId: string;
+  readonly userName: string;
   readonly #sound = new BoundedQueue<PcmAudio>(Number.MAX_SAFE_INTEGER); // bounded by the longest turn
   readonly #abort = new AbortController();
   #ms = 0;
@@ -20,6 +23,7 @@ export class Listening {
 
   constructor(itemId: string, options: ListeningOptions) {
     this.itemId = itemId;
+    this.userName = options.userName;
     this.text = this.#write(options);
     this.text.catch(() => {}); // read later
   }

@@ -9,7 +9,7 @@ import type { SttModelBase } from '../../stt/stt-model-base.ts';
 import type { AudioPlayer } from '../../tts/audio-player.ts';
 import type { SpeakableFilter } from '../../tts/speech-text.ts';
 import type { TtsModelBase } from '../../tts/tts-model-base.ts';
-import { durationOf, type PcmAudio } from '../../util/audio/pcm.ts';
+import { durationOf, splitAudio, type PcmAudio } from '../../util/audio/pcm.ts';
 import { newId } from '../../util/ids.ts';
 import { spokenQuestion } from '../approval-question.ts';
 import type { Talk } from '../talk.ts';
@@ -27,7 +27,7 @@ export interface PipelineTalkOptions {
   readonly player: AudioPlayer;
   readonly detector: SpeechDetector;
   readonly newFilter: (() => SpeakableFilter) | undefined;
-  readonly userName: string;
+  readonly userName: () => string;
   readonly voiceDecision: VoiceDecision | undefined;
   readonly falseAlarmMs: number | undefined;
   readonly maxTurnMs: number;
@@ -35,6 +35,8 @@ export interface PipelineTalkOptions {
 
 /** Sound before the detector notices speech, which belongs to the turn. */
 const PRE_ROLL_MS = 400;
+/** Longest sound that is judged at once: shorter than the silence that ends a turn. */
+const PIECE_MS = 100;
 
 /**
  * A conversation of any agent with a person: speech is written down, the agent is called with the words, and its text is spoken sentence by sentence.
@@ -105,7 +107,11 @@ export class PipelineTalk implements Talk {
   }
 
   hear(audio: PcmAudio): void {
-    if (this.#isClosed || audio.data.length === 0) return;
+    for (const piece of splitAudio(audio, PIECE_MS)) this.#hearPiece(piece);
+  }
+
+  #hearPiece(audio: PcmAudio): void {
+    if (this.#isClosed) return;
     const change = this.#options.detector.feed(audio);
     if (this.#listening !== undefined) this.#listening.hear(audio);
     else this.#keepForTurn(audio);
@@ -167,6 +173,7 @@ export class PipelineTalk implements Talk {
   #beginTurn(): void {
     const itemId = newId();
     const listening = new Listening(itemId, {
+      userName: this.#options.userName(),
       sttModel: this.#options.sttModel,
       onText: (text) => {
         if (this.#isClosed) return;
@@ -181,7 +188,7 @@ export class PipelineTalk implements Talk {
     this.#turnTaking.speechStarted();
   }
 
-  async #takeTurn({ itemId, text: whole }: Listening): Promise<void> {
+  async #takeTurn({ itemId, userName, text: whole }: Listening): Promise<void> {
     let text = '';
     try {
       text = await whole;
@@ -193,7 +200,7 @@ export class PipelineTalk implements Talk {
     this.#turnTaking.heardAll(text);
     await this.#cutting;
     if (!/[\p{L}\p{N}]/u.test(text)) return;
-    const msg = Msg.user(text, { name: this.#options.userName });
+    const msg = Msg.user(text, { name: userName });
     const [pending] = this.agent.pendingCalls;
     if (pending !== undefined && !this.agent.isRunning) {
       const isAsked = pending.kind === 'approval' && pending.id === this.#askedAbout;

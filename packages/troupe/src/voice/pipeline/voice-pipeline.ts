@@ -80,7 +80,7 @@ export class VoicePipeline implements Talker {
   }
 
   /** Opens a conversation. An earlier one is closed. */
-  async connect({ player, detector }: ConnectOptions): Promise<Talk> {
+  async connect({ player, detector, speakerName }: ConnectOptions): Promise<Talk> {
     if (typeof player?.play !== 'function')
       throw new TroupeError(
         'invalid_config',
@@ -103,7 +103,7 @@ export class VoicePipeline implements Talker {
       player,
       detector: detector ?? new EnergyDetector({ startMs: START_MS }),
       newFilter: speakable,
-      userName,
+      userName: speakerName ?? (() => userName),
       voiceDecision: approvalByVoice === true ? plainYesOrNo : approvalByVoice || undefined,
       falseAlarmMs,
       maxTurnMs,
