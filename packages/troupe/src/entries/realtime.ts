@@ -17,6 +17,10 @@ export {
 } from '../realtime/speech-detector.ts';
 export { VoicePipeline, type VoicePipelineOptions } from '../voice/pipeline/voice-pipeline.ts';
 export { RealtimeAgent, type RealtimeAgentOptions } from '../voice/realtime-agent.ts';
+export { readClientEvent, type ClientEvent, type MediaFormat } from '../voice/served/client-event.ts';
+export { ModelEventWriter, type ModelEvent, type ToolUse } from '../voice/served/model-event.ts';
+export { toServerEvent, type ServerEvent } from '../voice/served/server-event.ts';
+export { serveTalk, type ServeTalkOptions, type TalkSocket } from '../voice/served/serve-talk.ts';
 export { VoiceRoom, type RoomListener, type VoiceRoomOptions } from '../voice/room/voice-room.ts';
 export type { TalkEvent, TalkListener } from '../voice/talk-event.ts';
 export type { ConnectOptions, Talk, Talker } from '../voice/talk.ts';

@@ -77,6 +77,11 @@ export class RealtimeLink {
     return this.#connection !== undefined;
   }
 
+  /** Bytes that are not sent yet. */
+  get bufferedBytes(): number {
+    return this.#connection?.bufferedBytes ?? 0;
+  }
+
   /** Whether a response is being made, or asked for. */
   get isResponding(): boolean {
     return this.#activeId !== undefined || this.#asked !== undefined || this.#toAsk.length > 0;

@@ -11,6 +11,8 @@ export interface Talk extends AsyncDisposable {
   readonly isClosed: boolean;
   /** Tokens and costs of all responses so far. */
   readonly usage: Usage | undefined;
+  /** Bytes of the person's sound that are not sent to the model yet. */
+  readonly bufferedBytes: number;
   /** Takes sound of the person, at any rate. */
   hear(audio: PcmAudio): void;
   /** Ends a turn of the person, where the model does not find its end by itself. */

@@ -150,6 +150,10 @@ export class VoiceConversation implements Talk {
     return this.#usage;
   }
 
+  get bufferedBytes(): number {
+    return this.#link.bufferedBytes;
+  }
+
   /** Calls the listener for each event. It must not throw. The returned function removes it. */
   onEvent(listener: TalkListener): () => void {
     return this.#listeners.add(listener);

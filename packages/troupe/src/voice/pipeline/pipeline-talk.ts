@@ -102,6 +102,11 @@ export class PipelineTalk implements Talk {
     return this.#usage;
   }
 
+  /** Sound is kept in memory, and bounded by the longest turn. */
+  get bufferedBytes(): number {
+    return 0;
+  }
+
   onEvent(listener: TalkListener): () => void {
     return this.#listeners.add(listener);
   }

@@ -134,9 +134,18 @@ describe('VoiceRoom', () => {
       (realtimeModel, i) => new RealtimeAgent({ name: `A${i}`, realtimeModel, console: false }),
     );
     const room = await VoiceRoom.open(agents);
+    let loud = 0;
+    for (const { connection } of models) {
+      const send = connection.sendAudio.bind(connection);
+      connection.sendAudio = (audio) => {
+        loud += samplesOf(audio.data).filter((sample) => sample !== 0).length / (audio.rate / 1000);
+        send(audio);
+      };
+    }
     room.hear(tone(500));
     await clock.advance(2000);
     for (const { connection } of models) expect(Math.abs(connection.heardMs - 2000)).toBeLessThan(60);
+    expect(Math.abs(loud - 1000)).toBeLessThan(60); // 500 ms for each, at the speed of speech
     await room.close();
   });
 
