@@ -29,7 +29,7 @@ const SENTENCES = [
 
 let clock: FakeClock;
 beforeEach(() => void (clock = new FakeClock().install()));
-afterEach(() => void clock[Symbol.dispose]());
+afterEach(() => clock[Symbol.dispose]());
 
 async function soundOf(text: string, tts: CacheTtsModel): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];

@@ -2,7 +2,7 @@ import type { AgentBase } from '../../agent/agent-base.ts';
 import { MemoryBase } from '../../memory/memory-base.ts';
 import type { ContentBlock } from '../../message/blocks.ts';
 import { isInterruptReply } from '../../message/end-reason.ts';
-import { Msg } from '../../message/msg.ts';
+import type { Msg } from '../../message/msg.ts';
 
 /**
  * Cuts messages of an agent, in its memory, to the text that was heard. A message of which nothing was heard is removed, unless it has tool calls. Answers to

@@ -132,7 +132,9 @@ export class PipelineTalk implements Talk {
     listening.end();
     this.#turnTaking.speechStopped();
     this.#tell({ type: 'speech_stopped', itemId: listening.itemId });
-    this.#turns = this.#turns.then(() => this.#takeTurn(listening)).catch((error) => this.#fail(error));
+    this.#turns = this.#turns
+      .then(() => this.#takeTurn(listening))
+      .catch((error: unknown) => this.#fail(error));
   }
 
   respond(instructions?: string): void {
@@ -334,15 +336,20 @@ export class PipelineTalk implements Talk {
 
   /** Ends what the agent says and does, and cuts its memory to what was heard. */
   #bargeIn(isByProgram = false): Promise<void> {
-    this.#cutting ??= this.#cut(isByProgram)
+    if (this.#cutting !== undefined) return this.#cutting;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#cutting = promise;
+    void this.#cut(isByProgram)
       .catch((error: unknown) => this.#fail(error))
-      .finally(() => (this.#cutting = undefined));
-    return this.#cutting;
+      .finally(() => {
+        this.#cutting = undefined;
+        resolve();
+      });
+    return promise;
   }
 
   /** @param isByProgram whether the program has interrupted the agent itself */
   async #cut(isByProgram: boolean): Promise<void> {
-    await undefined; // after `#cutting` is set
     this.#turnTaking.reset();
     const answers = [...this.#answers.values()].filter((answer) => !answer.isOver);
     this.#options.player.stop(); // from here on the position stands still

@@ -30,8 +30,8 @@ const MAX_LATE_MS = 1000;
 interface Member {
   readonly talk: Talk;
   readonly source: RoomSource;
-  /** Who is heard by this member now, or was heard last. */
-  heard: string;
+  /** Name of the speaker that this member hears now, or has heard last. */
+  readonly hearing: { name: string };
 }
 
 /**
@@ -135,13 +135,12 @@ export class VoiceRoom implements AsyncDisposable {
       (audio) => source.add(audio),
       () => this.#drop(source),
     );
-    let member: Member | undefined;
+    const hearing = { name: this.#person.name };
     const talk = await talker.connect({
       player: new SinkPlayer(sink),
-      speakerName: () => member?.heard ?? this.#person.name,
+      speakerName: () => hearing.name,
     });
-    member = { talk, source, heard: this.#person.name };
-    this.#members.push(member);
+    this.#members.push({ talk, source, hearing });
     talk.onEvent((event) => {
       for (const listener of this.#listeners) listener(agent.name, event);
     });
@@ -189,7 +188,7 @@ export class VoiceRoom implements AsyncDisposable {
     const isHeard = ({ name }: RoomSource): boolean => name === this.#person.name || this.#turns < maxTurns;
     for (const member of this.#members) {
       const others = [...voices.keys()].filter((source) => source !== member.source && isHeard(source));
-      member.heard = others[0]?.name ?? member.heard;
+      member.hearing.name = others[0]?.name ?? member.hearing.name;
       member.talk.hear(mixed(others.map((source) => voices.get(source))));
     }
     const agents = [...voices].filter(([source]) => source !== this.#person).map(([, samples]) => samples);

@@ -90,12 +90,9 @@ export function readClientEvent(json: string): ClientEvent {
   if (!isJsonObject(event)) throw invalid(`must be a JSON object, not ${describe(event)}`);
   const { type } = event;
   if (typeof type !== 'string') throw invalid("has no field 'type'");
-  if (!isClientEvent(event)) throw invalid(problemOf(event, type));
-  return event;
-}
-
-function isClientEvent(event: JsonObject): event is ClientEvent & JsonObject {
-  return problemOf(event, String(event['type'])) === '';
+  const problem = problemOf(event, type);
+  if (problem !== '') throw invalid(problem);
+  return event as JsonObject & ClientEvent;
 }
 
 /** The first thing that is wrong with an event; empty if nothing is. */

@@ -195,16 +195,16 @@ class ServedTalk {
 
   /** Reads nothing from the client while the model is behind. */
   #waitForModel(talk: Talk): void {
-    const { pause, resume } = this.#socket;
-    if (this.#isPaused || pause === undefined || resume === undefined) return;
+    const socket = this.#socket;
+    if (this.#isPaused || socket.pause === undefined || socket.resume === undefined) return;
     if (talk.bufferedBytes < MAX_MODEL_BYTES) return;
     this.#isPaused = true;
-    pause.call(this.#socket);
+    socket.pause();
     const look = (): void => {
       if (!this.#isOver && talk.bufferedBytes > MAX_MODEL_BYTES / 2)
         return void startTimer(LOOK_MS, look, true);
       this.#isPaused = false;
-      resume.call(this.#socket);
+      socket.resume?.();
     };
     startTimer(LOOK_MS, look, true);
   }

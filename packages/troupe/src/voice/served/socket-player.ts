@@ -7,8 +7,8 @@ import type { PcmAudio } from '../../util/audio/pcm.ts';
 const MAX_REPORTS = 64;
 
 /**
- * Player behind a connection: sends sound when it is due, so that little of it waits at the other end. What the other end reports as played counts; without reports,
- * what was sent.
+ * Player behind a connection. Sends sound when the sound is due, so that little of it waits at the other end. Counts as played the part that the other end reports,
+ * or, without reports, the part that was sent.
  */
 export class SocketPlayer implements AudioPlayer {
   readonly #player: SinkPlayer;
