@@ -1,5 +1,5 @@
 /** Replies, hooks and observers that hang, flood or come late, at the worst moment. */
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { AgentBase, type AgentOptions } from '../src/agent/agent-base.ts';
 import type { Interrupt } from '../src/agent/interrupt.ts';
@@ -41,27 +41,35 @@ const isInterrupted = (msg: Msg): boolean => msg.metadata['_is_interrupted'] ===
 const eventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('an interrupt from a timer reaches a reply that never waits for anything outside', () => {
+  let isTested = false; // a reply that nothing stops would go on beside all further tests of this process
+  beforeEach(() => void (isTested = false));
+  afterEach(() => void (isTested = true));
+
   test.each<[string, Reply]>([
     [
       'prints a growing message on and on',
       async (_msgs, _turn, agent) => {
         const draft = new MsgDraft('hard');
-        for (;;) {
+        while (!isTested) {
           draft.add({ type: 'text', text: 'x' });
           await agent.print(draft.snapshot(), false);
         }
+        return draft.snapshot();
       },
     ],
     [
       'emits on and on',
       async (_msgs, turn) => {
-        for (;;) await turn.emit({ type: 'usage', usage: { inputTokens: 1, outputTokens: 1 } });
+        while (!isTested)
+          await turn.emit({ type: 'usage', usage: { inputTokens: 1, outputTokens: 1 } });
+        return Msg.assistant('late');
       },
     ],
     [
       'takes steps on and on',
       async (_msgs, turn) => {
-        for (;;) await turn.step({ kind: 'other', name: 'nothing' }, async () => {});
+        while (!isTested) await turn.step({ kind: 'other', name: 'nothing' }, async () => {});
+        return Msg.assistant('late');
       },
     ],
   ])('but %s', async (_name, reply) => {

@@ -796,14 +796,17 @@ describe('stream', () => {
   });
 
   test('a consumer that stops reading for ever does not hold up an interrupt', async () => {
+    let isTested = false; // nothing else stops this reply, also beside all further tests of this process
     const agent = new TestAgent(async (_msgs, _turn, self) => {
-      for (;;) await self.print(Msg.assistant('more'), true);
+      while (!isTested) await self.print(Msg.assistant('more'), true);
+      return Msg.assistant('late');
     });
     const stream = agent.stream('hi');
     await stream.next();
     await ticks(2000);
     expect(await agent.interrupt()).toBe(true);
     expect(agent.isRunning).toBe(false);
+    isTested = true;
   });
 
   test('a busy agent rejects the stream', async () => {
