@@ -60,8 +60,7 @@ describe('an interrupt from a timer reaches a reply that never waits for anythin
     [
       'emits on and on',
       async (_msgs, turn) => {
-        while (!isTested)
-          await turn.emit({ type: 'usage', usage: { inputTokens: 1, outputTokens: 1 } });
+        while (!isTested) await turn.emit({ type: 'usage', usage: { inputTokens: 1, outputTokens: 1 } });
         return Msg.assistant('late');
       },
     ],
