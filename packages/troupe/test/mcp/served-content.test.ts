@@ -110,6 +110,45 @@ describe.each<Mode>(['legacy', 'auto'])('resources and prompts of our server (%s
     await client.close();
   });
 
+  test('whose suggestions fail tell nothing of the program either', async () => {
+    const complete = (): never => {
+      throw new Error('the password is 1234');
+    };
+    const prompts = [{ name: 'greet', arguments: [{ name: 'who', complete }], get: () => 'Hi.' }];
+    await using server = new McpServer(new Toolkit(), { prompts });
+    const client = await official(await server.listen(), mode);
+    const ref = { type: 'ref/prompt', name: 'greet' } as const;
+    await expect(client.complete({ ref, argument: { name: 'who', value: '' } })).rejects.toThrow(
+      /^(?!.*1234).*could not be read/,
+    );
+    await client.close();
+  });
+
+  test('are refused for wrong parameters, by the name of the field', async () => {
+    await using server = new McpServer(new Toolkit(), NOTES);
+    const client = await official(await server.listen(), mode);
+    const wrong = [
+      client.request({ method: 'resources/read', params: { uri: 7 } }),
+      client.request({ method: 'prompts/get', params: { name: ['greet'] as never } }),
+      client.request({ method: 'resources/list', params: { cursor: 7 } }),
+    ];
+    const errors = await Promise.all(
+      wrong.map((one) =>
+        one.then(
+          () => 'answered',
+          (error: unknown) => error,
+        ),
+      ),
+    );
+    expect(errors).toMatchObject(
+      ['uri', 'name', 'cursor'].map((name) => ({
+        code: -32602,
+        message: expect.stringMatching(new RegExp(`Invalid params: params.${name}: [^\\n]*string`)) as string,
+      })),
+    );
+    await client.close();
+  });
+
   test('that change are told to clients', async () => {
     await using server = new McpServer(new Toolkit(), NOTES);
     const told: string[] = [];

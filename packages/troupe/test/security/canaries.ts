@@ -36,6 +36,11 @@ const syscall = (number: number, args: string, refused = 'EPERM'): string =>
       `r = libc.syscall(${number}${args === '' ? '' : `, ${args}`})\n` +
       `print("no" if r == -1 and ctypes.get_errno() == errno.${refused} else "TOOK")`,
   );
+/** Calls system calls by their numbers, one after the other. */
+const syscalls = (...calls: string[]): string =>
+  python(
+    `import ctypes, os\nos.umask(0)\nlibc = ctypes.CDLL(None)\n${calls.map((call) => `libc.syscall(${call})`).join('\n')}`,
+  );
 const socket = (...specs: string[]): string =>
   python(
     `import socket\nfor s in [${specs.join(', ')}]:\n  try:\n    socket.socket(*s); print("TOOK")\n  except OSError as e: print(e.errno)`,
@@ -302,8 +307,15 @@ const PRIVILEGES: readonly Row[] = [
   ],
   [
     'P11',
-    'set-uid bit by chmod',
-    () => 'cp /bin/true t; chmod 4755 t; chmod u+s t; chmod g+s t',
+    'set-uid bit by chmod in all its forms',
+    () =>
+      'cp /bin/true t; chmod 4755 t; chmod u+s t; chmod g+s t\n' +
+      syscalls(
+        '90, b"t", 0o4755',
+        '91, os.open("t", 0), 0o4755',
+        '268, -100, b"t", 0o4755',
+        '452, -100, b"t", 0o4755, 0',
+      ),
     isSetuid('cwd/t'),
   ],
   [
@@ -314,9 +326,16 @@ const PRIVILEGES: readonly Row[] = [
   ],
   [
     'P13',
-    'set-uid bit by open',
-    () => python('import os\nos.umask(0)\nos.open("t3", os.O_CREAT | os.O_WRONLY, 0o4755)'),
-    isSetuid('cwd/t3'),
+    'set-uid bit by open, creat and mknod',
+    () =>
+      syscalls(
+        '257, -100, b"t3", 0o101, 0o4755',
+        '2, b"t4", 0o101, 0o4755',
+        '85, b"t5", 0o4755',
+        '133, b"t6", 0o104755, 0',
+        '259, -100, b"t7", 0o104755, 0',
+      ),
+    (place) => [3, 4, 5, 6, 7].some((n) => isSetuid(`cwd/t${n}`)(place)),
   ],
   [
     'P14',
@@ -547,7 +566,12 @@ const EXCESS: readonly Row[] = [
     took,
     'nobody',
   ],
-  ['E05', '8 GiB in one process', () => python('b = bytearray(8 << 30)\nprint("TOOK")'), took, 'nobody'],
+  [
+    'E05',
+    '8 GiB in one process',
+    () => python('import mmap\nmmap.mmap(-1, 8 << 30, flags=0x4022)\nprint("TOOK")'), // private, not reserved, never written
+    took,
+  ],
   [
     'E06',
     'endless loop',

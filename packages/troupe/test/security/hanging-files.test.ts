@@ -1,5 +1,6 @@
 // Files that are no files, and heads that ask for endless work, in the place of saved sessions.
 import { execFileSync } from 'node:child_process';
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -48,12 +49,19 @@ test('a pipe in place of the key is no key', async () => {
   expect(rules.mode).toBe('default');
 });
 
-test('a pipe in place of a SQLite file is refused', async () => {
+test.each(['without', 'with'])('a pipe %s a reader in place of a SQLite file is refused', async (reader) => {
   const path = join(await newDir(), 'db');
   await replaceByPipe(path);
-  const session = new SqliteSession(path);
-  await expect(session.load('s', { memory: new InMemoryMemory() })).rejects.toThrow("can't be opened");
-  await session.close();
+  const pipe = reader === 'with' ? openSync(path, constants.O_RDWR | constants.O_NONBLOCK) : undefined;
+  try {
+    if (pipe !== undefined) writeSync(pipe, 'x'.repeat(4096)); // so that reading it does not wait
+    const session = new SqliteSession(path);
+    const load = session.load('s', { memory: new InMemoryMemory() });
+    await expect(load).rejects.toThrow(pipe === undefined ? "can't be opened" : 'it is not a regular file');
+    await session.close();
+  } finally {
+    if (pipe !== undefined) closeSync(pipe);
+  }
 });
 
 test('a head with 200 000 ranges, or with the same range again and again, is refused before anything is read', async () => {

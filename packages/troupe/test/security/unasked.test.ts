@@ -121,6 +121,9 @@ describe('a command that nobody was asked about', () => {
     const whole = await run(`touch ${folder}/x`, { rules: allow });
     expect([whole.confinement, existsSync(join(folder, 'x'))]).toEqual([undefined, true]);
     expect((await run('ls', { mode: 'bypass' })).confinement).toBeUndefined();
+    const looked = [{ tool: SHELL, behavior: 'allow', when: { command: { prefix: 'ls' } } }] as const;
+    expect((await run('ls', { rules: looked })).confinement).toBeUndefined();
+    expect((await run('ls', { rules: looked, mode: 'explore' })).confinement).toBe('explore');
   });
 
   test('is asked about, with reason and remedy, where nothing can be confined', async () => {
@@ -336,6 +339,29 @@ describe('an approval', () => {
     expect(existsSync(join(folder, 'x1'))).toBe(true);
   });
 
+  test('lifts the limits of its own tool call, and not of others in the same model message', async () => {
+    const asked = { tool: SHELL, behavior: 'ask', when: { command: { prefix: 'touch' } } } as const;
+    const both = ['touch first', 'ls'].map((command, i) => ({
+      name: SHELL,
+      id: `c${i}`,
+      input: { command },
+    }));
+    for (const changes of [false, true]) {
+      const agent = agentWith([shell()], rules({ rules: [asked] }), [{ toolCalls: both }, 'Done.']);
+      await agent.call('go');
+      if (changes)
+        agent.toolkit.registerMiddleware((called, next) => next({ ...called, input: { command: 'ls' } }));
+      const decisions = agent.pendingCalls.map(
+        ({ id }) => ({ id, verdict: 'allow', confinement: 'none' }) as const,
+      );
+      await agent.call([], { decisions });
+      const results = (await agent.memory.getMemory()).flatMap((msg) => msg.getContentBlocks('tool_result'));
+      expect(results.map(({ metadata }) => metadata?.['confinement'])).toEqual(
+        changes ? ['default', 'default'] : ['none', 'default'],
+      );
+    }
+  });
+
   test('with another confinement is refused', async () => {
     await expect(asked('default', 'ls', { confinement: 'all' })).rejects.toThrow(
       "confinement must be 'none'",
@@ -389,6 +415,8 @@ describe('a tool of somebody else with the name of a tool of the library', () =>
     expect(policy.addedRules).toEqual([rule]);
     const [own] = decide(tool({ name: 'search', execute: () => '' }), {}, {}).suggestions ?? [];
     expect(decide(called, {}, { rules: [own as never] }).behavior).toBe('ask');
+    const named = { tool: 'search', source: 'troupe', behavior: 'allow' } as const;
+    expect(decide({ ...called, source: 'troupe' }, {}, { rules: [named] }).behavior).toBe('ask');
     expect(() => policy.addRule({ tool: 'x', behavior: 'allow', source: 7 })).toThrow(
       'a source that is not a text',
     );

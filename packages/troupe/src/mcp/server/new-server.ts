@@ -25,6 +25,7 @@ import type { McpServerOptions } from './mcp-server-options.ts';
 import { ProgressSender } from './progress-sender.ts';
 import { serveContent } from './serve-content.ts';
 import type { ContentChange, ServedContent } from './served-content.ts';
+import { answerWrongParams } from './wrong-params.ts';
 
 /** Parts that all clients of a server share. */
 export interface McpService {
@@ -67,6 +68,7 @@ export function newServer(service: McpService, options: NewServerOptions): Conne
     },
   );
   const { server } = mcp; // handlers read the toolkit at every request, so that changes apply
+  answerWrongParams(server);
   server.setRequestHandler('tools/list', () => ({
     tools: toolkit.getJsonSchemas().map((schema) => toDefinition(toolkit, schema)),
   }));

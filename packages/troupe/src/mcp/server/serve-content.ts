@@ -137,7 +137,10 @@ async function complete(
   { ref, argument, context }: CompleteRequest['params'],
 ): Promise<{ completion: { values: string[]; total: number; hasMore: boolean } }> {
   const suggest = completerOf(content, ref, argument.name);
-  const given = suggest === undefined ? [] : await suggest(argument.value, context?.arguments ?? {});
+  const given =
+    suggest === undefined
+      ? []
+      : await reading('suggestions', async () => suggest(argument.value, context?.arguments ?? {}));
   const values = given.slice(0, MAX_SUGGESTIONS);
   return { completion: { values, total: given.length, hasMore: given.length > values.length } };
 }

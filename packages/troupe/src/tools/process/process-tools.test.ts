@@ -417,6 +417,33 @@ test('a bwrap that can not make a sandbox is as good as none', async () => {
   rmSync(elsewhere, { recursive: true });
 });
 
+test('a bwrap that holds, and later fails, runs nothing, and is tried again', async () => {
+  const elsewhere = mkdtempSync(join(tmpdir(), 'troupe-test-'));
+  const [bwrap, broken] = ['bwrap', 'broken'].map((name) => join(elsewhere, name)) as [string, string];
+  const problem = 'echo "bwrap: Resource temporarily unavailable" >&2; exit 1';
+  writeFileSync(bwrap, `#!/bin/sh\n[ -e ${broken} ] && { ${problem}; }\nexec /usr/bin/bwrap "$@"\n`);
+  chmodSync(bwrap, 0o755);
+  try {
+    expect((await shell('echo fine', { bwrap })).output).toContain('<stdout>fine');
+    writeFileSync(broken, '');
+    const failed = await shell('touch ran', { bwrap });
+    expect([failed.status, failed.output]).toEqual([
+      'error',
+      expect.stringContaining(
+        'The sandbox could not be started, and nothing ran: the limit of processes outside is reached',
+      ),
+    ]);
+    rmSync(broken);
+    expect(await shell('echo again', { bwrap })).toMatchObject({
+      status: 'ok',
+      metadata: { isolation: 'bubblewrap' },
+    });
+    expect(existsSync(join(folder, 'ran'))).toBe(false);
+  } finally {
+    rmSync(elsewhere, { recursive: true });
+  }
+});
+
 test('without isolation, a process that left its group and cleared its environment is found by its parent', async () => {
   const token = newToken();
   const code = [
