@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 
 import { getRequestListener } from '@hono/node-server';
 import { getLogger } from 'troupe';
+import { redactKeys } from 'troupe/studio';
 
 import type { Authenticate } from './auth/authenticate.ts';
 import { EventLog } from './events/event-log.ts';
@@ -13,6 +14,8 @@ import { openAiRoutes } from './protocols/openai-routes.ts';
 import { responsesRoutes } from './protocols/responses-routes.ts';
 import { A2AMount } from './mounts/a2a-mount.ts';
 import { McpMount } from './mounts/mcp-mount.ts';
+import { fileRoutes } from './files/file-routes.ts';
+import { SessionFiles, type SessionFileLimits, type FileOwner } from './files/session-files.ts';
 import { ServiceMetrics } from './http/metrics.ts';
 import { makeApp } from './http/service-app.ts';
 import { UserLimiter, type UserLimits } from './limits/user-limits.ts';
@@ -34,9 +37,11 @@ export interface ServiceOptions extends SchedulerOptions {
   readonly runner?: DurableRunner | undefined;
   /** Names the caller of a request. @default nobody is asked, and only this machine is answered */
   readonly auth?: Authenticate | undefined;
-  readonly limits?: UserLimits | undefined;
+  readonly limits?: (UserLimits & SessionFileLimits) | undefined;
   /** @default 1 MiB */
   readonly maxBodyBytes?: number | undefined;
+  /** Maximum characters of an event as JSON; texts of longer ones are cut. Messages of sessions stay whole. @default 1 048 576 */
+  readonly maxEventChars?: number | undefined;
   /** Origins of web pages that may call the service from a browser. @default none */
   readonly corsOrigins?: readonly string[] | undefined;
   /** Address of the service for its clients, for agent cards, such as behind a proxy. @default that of each request */
@@ -54,6 +59,8 @@ export interface ListenOptions {
   readonly port?: number | undefined;
   /** Another address than a loopback one needs `auth`. @default '127.0.0.1' */
   readonly host?: string | undefined;
+  /** Maximum time for a whole request to arrive; a quarter of it for its head. @default 60 000 */
+  readonly requestTimeoutMs?: number | undefined;
 }
 
 /** A service that runs. */
@@ -73,6 +80,8 @@ const TICK_MS = 1000;
 const DAY_MS = 86_400_000;
 /** Maximum old runs that one tick deletes. */
 const MAX_DELETED = 200;
+/** Silence of a connection after which the system asks whether its other end is still there: before the next heartbeat. */
+const KEEP_ALIVE_MS = 4000;
 const MAX_HEADER_BYTES = 16 * 1024;
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
@@ -97,7 +106,9 @@ const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
  */
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { now = Date.now, auth, shutdownMs = 10_000 } = options;
-  const agents = new AgentTable(options.agents);
+  const fileLimits = options.limits ?? {};
+  const filesOf = (owner: FileOwner): SessionFiles => new SessionFiles(storage.database, owner, fileLimits);
+  const agents = new AgentTable(options.agents, filesOf);
   const storage =
     typeof options.store === 'object' ? options.store : sqliteStorage(options.store ?? ':memory:');
   const store = await ServiceStore.open(storage);
@@ -113,13 +124,14 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       log,
       agents,
       now,
+      maxEventChars: options.maxEventChars ?? 1024 * 1024,
       onEnd: ({ status }) => metrics.countRun(status),
     },
     options,
     options.runner,
   );
   const requests = new RunRequests(store, scheduler, agents, now);
-  const schedules = new Schedules(store, requests, now);
+  const schedules = new Schedules(store, requests, limiter, now);
   const closing = new AbortController();
   const protocolParts = { requests, log, limiter };
   const maxBodyBytes = options.maxBodyBytes ?? 1024 * 1024;
@@ -138,6 +150,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const app = makeApp({
     routes: [
       ...apiRoutes({ store, log, agents, requests, limiter, closing: closing.signal, onDeleted }),
+      ...fileRoutes({ requests, filesOf, limits: fileLimits }),
       ...scheduleRoutes(schedules),
       ...aiSdkRoutes(protocolParts),
       ...agUiRoutes(protocolParts),
@@ -150,7 +163,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     limiter,
     metrics,
     maxBodyBytes,
-    corsOrigins: options.corsOrigins ?? [],
+    corsOrigins: [...(options.corsOrigins ?? []), ...(options.url ? [new URL(options.url).origin] : [])],
     isReady: async () =>
       !closing.signal.aborted && (await store.database.query('SELECT 1 AS one')).length === 1,
   });
@@ -188,14 +201,21 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const closeOnce = (): Promise<void> => (closed ??= close());
   return {
     fetch: async (request) => app.fetch(request),
-    listen: async ({ port = DEFAULT_PORT, host = '127.0.0.1' } = {}) => {
+    listen: async ({ port = DEFAULT_PORT, host = '127.0.0.1', requestTimeoutMs = 60_000 } = {}) => {
       if (auth === undefined && !LOOPBACK.includes(host))
         throw new TypeError(
           `A service on ${host} can be reached from other machines. It needs the option auth.`,
         );
       const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
       const server = createServer(
-        { maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 60_000, headersTimeout: 15_000, keepAlive: true },
+        {
+          maxHeaderSize: MAX_HEADER_BYTES,
+          requestTimeout: requestTimeoutMs,
+          headersTimeout: requestTimeoutMs / 4,
+          connectionsCheckingInterval: Math.min(5000, requestTimeoutMs / 4),
+          keepAlive: true,
+          keepAliveInitialDelay: KEEP_ALIVE_MS,
+        },
         (request, response) => void answer(request, response),
       );
       servers.push(server);
@@ -212,5 +232,5 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 }
 
 function logFailure(error: unknown): void {
-  getLogger().log('warn', `The schedules could not be looked at: ${String(error)}`);
+  getLogger().log('warn', `The schedules could not be looked at: ${redactKeys(String(error))}`);
 }

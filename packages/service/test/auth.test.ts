@@ -1,10 +1,12 @@
+import { connect } from 'node:net';
+
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose';
 import { ReActAgent } from 'troupe';
 import { ScriptedModel } from 'troupe/testing';
 import { expect, test } from 'vitest';
 
 import { BearerTokens, createService, jwtAuth, sqliteStorage, type Service } from '../src/index.ts';
-import { ServiceClient } from './service-client.ts';
+import { CALLS_WAIT, Gate, gatedAgent, ServiceClient } from './service-client.ts';
 
 const agents = {
   assistant: () => new ReActAgent({ name: 'assistant', model: new ScriptedModel(['Hello.']) }),
@@ -72,6 +74,119 @@ test('without authentication only loopback names are answered, and other address
   await expect(service.listen({ host: '0.0.0.0', port: 0 })).rejects.toThrow('auth');
 });
 
+interface OpenApi {
+  readonly paths: Readonly<
+    Record<string, Readonly<Record<string, { readonly security?: readonly object[] }>>>
+  >;
+}
+
+test('every operation refuses a caller without a valid token, before it reads the body', async () => {
+  await using service = await createService({
+    agents,
+    auth: (request) =>
+      request.headers.get('authorization') === 'Bearer right' ? { user: 'anna' } : undefined,
+  });
+  const client = new ServiceClient(service.fetch);
+  const { paths } = (await client.json('GET', '/openapi.json')) as OpenApi;
+  let refusals = 0;
+  for (const [path, methods] of Object.entries(paths))
+    for (const [method, { security }] of Object.entries(methods)) {
+      if (security?.length === 0) continue; // public
+      const url = path.replace(/\{\w+\}/g, 'x');
+      for (const [query, authorization] of [
+        ['', ''],
+        ['', 'Bearer wrong'],
+        ['', 'Basic right'],
+        ['?token=right&access_token=right', ''],
+      ] as const) {
+        let isRead = false;
+        const body = new ReadableStream({ pull: () => void (isRead = true) }, { highWaterMark: 0 });
+        const request = new Request(`http://127.0.0.1${url}${query}`, {
+          method: method.toUpperCase(),
+          headers: { authorization, 'x-user': 'anna', 'content-type': 'application/json' },
+          ...(method !== 'get' && { body, duplex: 'half' }),
+        });
+        const { status, headers } = await service.fetch(request);
+        expect([status, headers.get('www-authenticate'), isRead], `${method} ${path}`).toEqual([
+          401,
+          'Bearer',
+          false,
+        ]);
+        refusals++;
+      }
+    }
+  expect(refusals).toBeGreaterThan(100);
+});
+
+/** The status line of an answer to a request with these header lines. */
+async function statusOf(url: string, lines: readonly string[]): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.end(`GET /api/agents HTTP/1.1\r\n${[...lines, 'connection: close'].join('\r\n')}\r\n\r\n`);
+  let text = '';
+  for await (const chunk of socket.setEncoding('utf8')) text += String(chunk);
+  return text.split(' ')[1] ?? '';
+}
+
+test('without authentication a name that leads here does not open the service, whatever the host header says', async () => {
+  await using service = await createService({ agents });
+  const url = await service.listen({ port: 0 });
+  const names = [
+    'evil.example',
+    'localhost.evil.example',
+    '127.0.0.1.nip.io',
+    '127.0.0.1@evil.example',
+    '[::2]',
+    '',
+  ];
+  for (const name of names) expect(['400', '403'], name).toContain(await statusOf(url, [`host: ${name}`]));
+  expect(await statusOf(url, [])).toBe('400');
+  expect(['400', '403']).toContain(await statusOf(url, ['host: evil.example', 'host: localhost']));
+  expect(await statusOf(url, ['host: localhost'])).toBe('200');
+});
+
+test('a page of another origin changes nothing, also by requests that a browser sends without asking', async () => {
+  await using service = await createService({ agents, corsOrigins: ['https://app.example'] });
+  const client = new ServiceClient(service.fetch);
+  await client.session('assistant', 's');
+  const send = (
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body?: string,
+  ): Promise<Response> =>
+    service.fetch(
+      new Request(`http://127.0.0.1${path}`, { method, headers, ...(body !== undefined && { body }) }),
+    );
+  for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1:1234', 'http://localhost'])
+    for (const type of [
+      'application/x-www-form-urlencoded',
+      'text/plain',
+      'multipart/form-data; boundary=x',
+    ]) {
+      const headers = { origin, 'content-type': type };
+      const refused = [
+        await send('POST', '/api/sessions/s/branch', headers),
+        await send('POST', '/api/sessions', headers, '{"agent":"assistant"}'),
+        await send('POST', '/v1/chat/completions', headers, '{"model":"assistant","messages":[{}]}'),
+        await send('GET', '/api/sessions', headers),
+      ];
+      for (const { status, headers: got } of refused)
+        expect([status, got.get('access-control-allow-origin')]).toEqual([403, null]);
+    }
+  expect((await client.json('GET', '/api/sessions')).data).toHaveLength(1);
+  const text = await send('POST', '/api/sessions', { 'content-type': 'text/plain' }, '{"agent":"assistant"}');
+  expect(text.status).toBe(415);
+  const own = { origin: 'http://127.0.0.1', host: '127.0.0.1', 'content-type': 'application/json' };
+  expect((await send('POST', '/api/sessions', own, '{"agent":"assistant"}')).status).toBe(201);
+  const named = { origin: 'https://app.example', 'content-type': 'application/json' };
+  const answer = await send('POST', '/api/sessions', named, '{"agent":"assistant"}');
+  expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([
+    201,
+    'https://app.example',
+  ]);
+});
+
 test('ten thousand wrong tokens get 401 each, and none is kept', async () => {
   const store = sqliteStorage(':memory:');
   const tokens = new BearerTokens(store.database);
@@ -125,4 +240,26 @@ test('pages of other origins may call only if they are named', async () => {
   ]);
   const other = await preflight('https://evil.example');
   expect([other.status, other.headers.get('access-control-allow-origin')]).toEqual([403, null]);
+});
+
+test('a flood of runs of one user gets the allowed ones, and the others learn when to come back; another user is not slowed', async () => {
+  const gate = new Gate();
+  await using service = await createService({
+    agents: { assistant: () => gatedAgent([CALLS_WAIT, 'Done.'], gate) },
+    auth: (request) => ({ user: request.headers.get('x-user') ?? 'nobody' }),
+    limits: { openRuns: 5, requestsPerMinute: Infinity },
+    shutdownMs: 0,
+  });
+  const eve = new ServiceClient(service.fetch, { 'x-user': 'eve' });
+  const sessions = await Promise.all(
+    Array.from({ length: 100 }, (_, n) => eve.session('assistant', `s${n}`)),
+  );
+  const flood = sessions.map((id) => eve.send('POST', `/api/sessions/${id}/runs`, { input: 'Go.' }));
+  const anna = new ServiceClient(service.fetch, { 'x-user': 'anna' });
+  const own = await anna.session();
+  expect((await anna.send('POST', `/api/sessions/${own}/runs`, { input: 'Go.' })).status).toBe(202);
+  const answers = await Promise.all(flood);
+  expect(answers.filter(({ status }) => status === 202)).toHaveLength(5);
+  for (const { status, headers } of answers)
+    if (status !== 202) expect([status, headers.get('retry-after')]).toEqual([429, '1']);
 });

@@ -115,3 +115,37 @@ test('a client interrupts, and a refusal has the reason of the service', async (
   await client.deleteSession(session.id);
   expect((await client.sessions()).data).toEqual([]);
 });
+
+test('a client lists the steps of a run and forks it, and writes, lists, reads and deletes files', async () => {
+  await using service = await createService({
+    agents: { assistant: () => new ReActAgent({ name: 'assistant', model: new ScriptedModel(['Hello.']) }) },
+    shutdownMs: 0,
+  });
+  const client = new ServiceClient({ url: await service.listen({ port: 0 }) });
+  const read = async (run: string): Promise<string | undefined> => {
+    let last: string | undefined;
+    for await (const { event } of client.events(run)) last = event.type;
+    return last;
+  };
+  await client.createSession('assistant', { id: 's' });
+  const { id } = await client.start('s', 'Hi.');
+  await read(id);
+  const steps = await client.steps(id);
+  expect(steps.filter(({ kind }) => kind === 'model')).toHaveLength(1);
+  const fork = await client.fork(id, { keepSteps: steps.length, session: 'again' });
+  expect(fork).toMatchObject({ session: 'again', forkedFrom: id });
+  expect(await read(fork.id)).toBe('run_end');
+  expect((await client.messages('again')).msgs.map(({ text }) => text)).toEqual(['Hi.', 'Hello.']);
+
+  const bytes = Uint8Array.from({ length: 1000 }, (_, n) => n % 256);
+  expect(await client.writeFile('s', '/userinput/a b.bin', bytes)).toMatchObject({ size: 1000 });
+  await client.writeFile('s', '/workspace/ü.txt', 'Grüße');
+  expect((await client.files('s')).data.map(({ path }) => path)).toEqual([
+    '/userinput/a b.bin',
+    '/workspace/ü.txt',
+  ]);
+  expect(await client.readFile('s', '/userinput/a b.bin')).toEqual(bytes);
+  expect(new TextDecoder().decode(await client.readFile('s', '/workspace/ü.txt'))).toBe('Grüße');
+  await client.deleteFile('s', '/workspace/ü.txt');
+  await expect(client.readFile('s', '/workspace/ü.txt')).rejects.toMatchObject({ status: 404 });
+});

@@ -45,6 +45,31 @@ test.runIf(hasPostgres)('a run of DBOS asks, is decided, and takes each effect o
   expect(effects.map(({ tool: name }) => name)).toEqual(['charge', 'store', 'look']);
 });
 
+test.runIf(hasPostgres)(
+  'a fork of a run of DBOS takes the kept steps from it, and executes the rest',
+  async () => {
+    const effects: Effect[] = [];
+    await using service = await serve({
+      assistant: () => durableAgent({ take: async (effect) => void effects.push(effect) }),
+    });
+    const client = new ServiceClient(service.fetch);
+    await client.session('assistant', 'forked');
+    const { id } = await client.json('POST', '/api/sessions/forked/runs', { input: 'Go.' });
+    await client.ended(id);
+    const { data: steps } = await client.json('GET', `/api/runs/${id}/steps`);
+    expect(steps.filter(({ kind }: { kind: string }) => kind === 'model')).toHaveLength(6);
+    effects.length = 0;
+    const keepSteps = steps.findIndex(({ key }: { key: string }) => key.endsWith('tool:call_2#1')) + 1;
+    const fork = await client.json('POST', `/api/runs/${id}/fork`, { keepSteps, session: 'fork' });
+    expect(await client.ended(fork.id)).toMatchObject({ status: 'finished', forkedFrom: id });
+    expect(effects.map(({ tool: name }) => name)).toEqual(['look']);
+    const again = await client.json('GET', `/api/runs/${fork.id}/steps`);
+    expect(again.data.map(({ key }: { key: string }) => key)).toEqual(
+      steps.map(({ key }: { key: string }) => key),
+    );
+  },
+);
+
 async function query(sql: string): Promise<readonly Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();

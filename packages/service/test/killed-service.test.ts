@@ -10,6 +10,7 @@ import { ServiceClient } from 'troupe/client';
 import { afterEach, expect, test } from 'vitest';
 
 import { createService, postgresStorage } from '../src/index.ts';
+import { casesOf } from '../../troupe/test/fair-sample.ts';
 import { durableAgent } from './durable-agents.ts';
 import { APPROVAL_KEY, hasPostgres, useDatabase } from './postgres-database.ts';
 
@@ -19,6 +20,8 @@ const FLAGS = [
   '--disable-warning=ExperimentalWarning',
 ];
 const database = useDatabase('killed');
+/** The model calls and tools of a run. */
+const BODIES = ['0', '1', '2', '3', '4', '5', '6', '7', '8'];
 const children: ChildProcess[] = [];
 const dirs: string[] = [];
 afterEach(() => {
@@ -39,7 +42,7 @@ async function start(
   return { child, url: line.trim() };
 }
 
-test.each(['0', '1', '3', '5', '8'])(
+test.each(casesOf('bodies in which a service is killed', BODIES, 5))(
   'a service killed with -9 in the middle of body %s goes on at its next start',
   async (killAt) => {
     const dir = mkdtempSync(join(tmpdir(), 'troupe-killed-'));

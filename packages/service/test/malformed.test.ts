@@ -70,6 +70,31 @@ const BODIES: Readonly<Record<string, object>> = {
     trigger: 'submit-message',
     messages: [{ id: 'u', role: 'user', parts: [{ type: 'text', text: 'Hi.' }] }],
   },
+  '/v1/responses': {
+    model: 'assistant',
+    input: [
+      { role: 'user', content: 'Hi.' },
+      { type: 'mcp_approval_response', approval_request_id: 'i', approve: true },
+    ],
+    previous_response_id: 'resp_r',
+    conversation: { id: 's' },
+    stream: false,
+    background: true,
+  },
+  '/a2a/assistant': {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'SendMessage',
+    params: { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'Hi.' }], contextId: 'c' } },
+  },
+  '/mcp/assistant': {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+  },
+  '/api/runs/r/fork': { keepSteps: 1, session: 'f', title: 'A fork' },
+  '/api/runs/r/follow-up': { input: { content: [{ type: 'text', text: 'Left.' }] } },
   '/v1/chat/completions': {
     model: 'assistant',
     messages: [{ role: 'user', content: 'Hi.' }],
@@ -183,5 +208,17 @@ test('a body that never ends, huge headers and no HTTP at all end with a status'
   expect(await answerTo(url, [`${head}content-length: 99999999999\r\n\r\n`, 'a'])).toContain('413');
   expect(await answerTo(url, [`${head}x: ${'a'.repeat(100_000)}\r\n\r\n`])).toContain('431');
   expect(await answerTo(url, ['no http\r\n\r\n'])).toContain('400');
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+});
+
+test('connections that send their request too slowly are ended, and others are answered meanwhile', async () => {
+  await using service = await serve();
+  const url = await service.listen({ port: 0, requestTimeoutMs: 400 });
+  const head = 'POST /api/sessions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n';
+  const slow = Array.from({ length: 50 }, (_, n) =>
+    answerTo(url, [n % 2 === 0 ? head : `${head}content-length: 100\r\n\r\n{`]),
+  );
+  expect((await fetch(`${url}/api/agents`)).status).toBe(200);
+  for (const answer of await Promise.all(slow)) expect(answer).toContain('408');
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
 });

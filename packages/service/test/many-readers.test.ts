@@ -22,6 +22,13 @@ function open(url: string): Promise<IncomingMessage> {
   });
 }
 
+/** Opens the events of a run, and waits for the first bytes without reading them. */
+function openUnread(url: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent }, (response) => response.once('readable', () => resolve(response))).on('error', reject);
+  });
+}
+
 async function gauge(client: ServiceClient, name: string): Promise<number> {
   const text = await (await client.send('GET', '/metrics')).text();
   return Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1]);
@@ -131,3 +138,88 @@ test(
   },
   RUNS_IN_FULL ? 300_000 : 60_000,
 );
+
+test(
+  'every event of a run reaches all of its readers',
+  async () => {
+    const readers = sampleOf('readers of one run', 5000, 200);
+    const text = 'An answer of some length, in pieces. '.repeat(5);
+    const gate = new Gate();
+    await using service = await createService({
+      agents: { assistant: () => gatedAgent([CALLS_WAIT, { text, chunkSize: 8 }], gate) },
+      limits: { requestsPerMinute: Infinity },
+      shutdownMs: 0,
+    });
+    const url = await service.listen({ port: 0 });
+    const client = new ServiceClient(service.fetch);
+    const session = await client.session();
+    const { id } = await client.json('POST', `/api/sessions/${session}/runs`, { input: 'Go.' });
+    await gate.reached;
+    const reads: Promise<string>[] = [];
+    while (reads.length < readers) {
+      const some = Math.min(100, readers - reads.length);
+      const streams = await Promise.all(
+        Array.from({ length: some }, () => openUnread(`${url}/api/runs/${id}/events`)),
+      );
+      reads.push(...streams.map((stream) => textOf(stream)));
+    }
+    const stall = new LongestStall();
+    const at = performance.now();
+    gate.open();
+    const texts = await Promise.all(reads);
+    const ms = performance.now() - at;
+    stall.end();
+    const { lastEvent } = await client.json('GET', `/api/runs/${id}`);
+    const numbers = Array.from({ length: lastEvent }, (_, index) => String(index + 1));
+    for (const one of texts) expect([...one.matchAll(/^id: (\d+)$/gm)].map(([, n]) => n)).toEqual(numbers);
+    report({
+      readers,
+      events: readers * lastEvent,
+      eventsPerSecond: Math.round((readers * lastEvent * 1000) / ms),
+      maxStallMs: Math.round(stall.ms),
+    });
+  },
+  RUNS_IN_FULL ? 300_000 : 60_000,
+);
+
+async function textOf(stream: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of stream.setEncoding('utf8')) text += String(chunk);
+  return text;
+}
+
+test('clients that do not read slow nobody down, and read everything later', async () => {
+  const clients = sampleOf('clients that do not read', 10, 3);
+  const pieces = 220;
+  const text = 'x'.repeat(64 * 1024 * pieces); // more than the buffers of the system hold
+  await using service = await createService({
+    agents: {
+      assistant: () =>
+        new ReActAgent({
+          name: 'assistant',
+          model: new ScriptedModel([{ text, chunkSize: text.length / pieces }]),
+          console: false,
+        }),
+    },
+    limits: { requestsPerMinute: Infinity },
+    shutdownMs: 0,
+  });
+  const url = await service.listen({ port: 0 });
+  const client = new ServiceClient(service.fetch);
+  const session = await client.session();
+  const { id } = await client.json('POST', `/api/sessions/${session}/runs`, { input: 'Go.' });
+  const slow = await Promise.all(
+    Array.from({ length: clients }, () => openUnread(`${url}/api/runs/${id}/events`)),
+  );
+  const fast = await Promise.all([1, 2, 3].map(() => client.events(id)));
+  for (const { ids, events } of fast) {
+    expect(ids).toEqual(ids.map((_, index) => index + 1));
+    expect(events.at(-1)).toMatchObject({ type: 'run_end', status: 'finished' });
+  }
+  expect(await gauge(client, 'troupe_event_readers')).toBe(clients); // none of them has come to the end
+  for (const stream of slow) {
+    const numbers = [...(await textOf(stream)).matchAll(/^id: (\d+)$/gm)].map(([, n]) => Number(n));
+    expect(numbers).toEqual(fast[0]?.ids);
+  }
+  expect(await gauge(client, 'troupe_event_readers')).toBe(0);
+});

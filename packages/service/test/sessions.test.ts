@@ -1,6 +1,10 @@
-import { ReActAgent, tool } from 'troupe';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { agentTool, Msg, ReActAgent, tool, type JsonObject, type Tool } from 'troupe';
 import { ScriptedModel } from 'troupe/testing';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 
 import { createService, sqliteStorage } from '../src/index.ts';
 import { CALLS_WAIT, Gate, gatedAgent, ServiceClient } from './service-client.ts';
@@ -143,3 +147,102 @@ test('runs that ended long ago are deleted with events and journals; their sessi
     expect(await store.database.query(`SELECT DISTINCT run_id FROM ${table}`)).toEqual([{ run_id: young }]);
   expect((await client.json('GET', '/api/sessions/s/messages')).data).toHaveLength(4);
 });
+
+test('a pending tool call three agents deep is decided after a restart, and takes effect once', async () => {
+  const removed: string[] = [];
+  const inner = (name: string, tools: readonly Tool[], calls: string): ReActAgent =>
+    new ReActAgent({
+      name,
+      model: new ScriptedModel([
+        {
+          when: ({ messages }) => JSON.stringify(messages).includes('Removed.'),
+          text: 'Removed. It is gone.',
+        },
+        {
+          when: () => true,
+          toolCalls: [{ id: `c_${name}`, name: calls, input: calls === 'remove' ? {} : { query: 'Go on.' } }],
+        },
+      ]),
+      tools,
+      console: false,
+      permissionPolicy: { decide: ({ call }) => ({ behavior: call.name === 'remove' ? 'ask' : 'allow' }) },
+    });
+  const assistant = (): ReActAgent => {
+    const remove = tool({
+      name: 'remove',
+      sideEffect: true,
+      execute: () => {
+        removed.push('x');
+        return 'Removed.';
+      },
+    });
+    const third = inner('third', [remove], 'remove');
+    const second = inner('second', [agentTool(third, { description: 'Third.' })], 'third');
+    return inner('assistant', [agentTool(second, { description: 'Second.' })], 'second');
+  };
+  const dir = mkdtempSync(join(tmpdir(), 'troupe-depth-'));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const store = join(dir, 'service.sqlite');
+  const first = await createService({ agents: { assistant }, store, shutdownMs: 0 });
+  const client = new ServiceClient(first.fetch);
+  await client.session('assistant', 's');
+  const asked = await client.json('POST', '/api/sessions/s/runs', { input: 'Remove it.' });
+  expect((await client.ended(asked.id)).status).toBe('suspended');
+  await first.close();
+
+  await using second = await createService({ agents: { assistant }, store, shutdownMs: 0 });
+  const again = new ServiceClient(second.fetch);
+  const { data: pending } = await again.json('GET', '/api/sessions/s/pending');
+  expect(pending).toMatchObject([{ agentPath: ['assistant', 'second', 'third'], call: { name: 'remove' } }]);
+  const decisions = [{ id: pending[0].id, verdict: 'allow' }];
+  const decided = await again.json('POST', '/api/sessions/s/runs', { decisions });
+  expect(await again.ended(decided.id)).toMatchObject({ status: 'finished' });
+  expect(removed).toEqual(['x']);
+});
+
+test('a run whose journal is of another version ends as failed, says so, and leaves the session as it was saved last', async () => {
+  const gate = new Gate();
+  const dir = mkdtempSync(join(tmpdir(), 'troupe-format-'));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const path = join(dir, 'service.sqlite');
+  const first = await createService({
+    agents: {
+      assistant: () =>
+        gatedAgent(
+          [
+            { when: hears('Hi.'), text: 'Hello.' },
+            { when: () => true, ...CALLS_WAIT },
+          ],
+          gate,
+        ),
+    },
+    store: path,
+    shutdownMs: 0,
+  });
+  const client = new ServiceClient(first.fetch);
+  await client.session('assistant', 's');
+  const greeting = await client.json('POST', '/api/sessions/s/runs', { input: 'Hi.' });
+  await client.ended(greeting.id);
+  const { id } = await client.json('POST', '/api/sessions/s/runs', { input: 'Wait.' });
+  await gate.reached;
+  await first.close();
+
+  const storage = sqliteStorage(path);
+  await storage.database.query('UPDATE service_runs SET journal_format = 99 WHERE id = ?', [id]);
+  await using second = await createService({ agents: { assistant: greets }, store: storage, shutdownMs: 0 });
+  const again = new ServiceClient(second.fetch);
+  expect(await again.ended(id)).toMatchObject({
+    status: 'failed',
+    error: { code: 'invalid_state', message: expect.stringContaining('another journal') },
+  });
+  const { data } = await again.json('GET', '/api/sessions/s/messages');
+  expect(data.map((msg: JsonObject) => Msg.from(msg).text)).toEqual(['Hi.', 'Hello.']);
+  const next = await again.json('POST', '/api/sessions/s/runs', { input: 'Go on.' });
+  expect(await again.ended(next.id)).toMatchObject({ status: 'finished' });
+});
+
+/** Whether the last user message says something. */
+function hears(text: string) {
+  return ({ messages }: { readonly messages: unknown }): boolean =>
+    !JSON.stringify(messages).includes('Wait.') && JSON.stringify(messages).includes(text);
+}

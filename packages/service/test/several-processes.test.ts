@@ -1,6 +1,15 @@
-import { ReActAgent, tool } from 'troupe';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { findHistoryFaults, type Msg, ReActAgent, tool } from 'troupe';
+import { ServiceClient as RemoteClient } from 'troupe/client';
 import { ScriptedModel } from 'troupe/testing';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+
+import { casesOf, sampleOf } from '../../troupe/test/fair-sample.ts';
 
 import { createService, postgresStorage, type Service } from '../src/index.ts';
 import { hasPostgres, useDatabase } from './postgres-database.ts';
@@ -105,3 +114,68 @@ test.runIf(hasPostgres)('an interrupt through one service stops a run of another
   await one.close();
   await two.close();
 });
+
+const FLAGS = [
+  '--conditions=troupe:source',
+  '--experimental-transform-types',
+  '--disable-warning=ExperimentalWarning',
+];
+
+const PROCESSES = casesOf('numbers of processes on one session', [3, 2], 1);
+
+test.each(PROCESSES)(
+  '%i processes on one session in SQLite never run two runs at once, and lose no message',
+  (count) => queueWith(count, 'sqlite'),
+);
+
+test.runIf(hasPostgres).each(PROCESSES)(
+  '%i processes on one session in PostgreSQL never run two runs at once, and lose no message',
+  (count) => queueWith(count, 'postgres'),
+);
+
+/** Sends messages to one session through several processes, and reads each run by another one. */
+async function queueWith(count: number, kind: 'sqlite' | 'postgres'): Promise<void> {
+  const messages = sampleOf('messages to one session of several processes', 300, 8);
+  const dir = mkdtempSync(join(tmpdir(), 'troupe-queue-'));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const file = join(dir, 'work');
+  const store = kind === 'sqlite' ? join(dir, 'service.sqlite') : database.url;
+  const session = `queue-${count}`;
+  const start = async (): Promise<RemoteClient> => {
+    const program = join(import.meta.dirname, 'queue-process.ts');
+    const child = spawn(process.execPath, [...FLAGS, program, store, file], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(async () => {
+      const exit = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exit;
+    });
+    const [url] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
+    return new RemoteClient({ url: url.trim() });
+  };
+  const clients = await Promise.all(Array.from({ length: count }, start));
+  const [first] = clients;
+  await first?.createSession('assistant', { id: session });
+  const texts = Array.from({ length: messages }, (_, n) => `Message ${n}.`);
+  const runs = await Promise.all(texts.map((text, n) => clients[n % count]?.start(session, text)));
+  for (const [n, run] of runs.entries()) {
+    const reader = clients[(n + 1) % count]; // another process
+    for await (const { n: number } of reader?.events(run?.id ?? '') ?? []) expect(number).toBeGreaterThan(0);
+    expect(await reader?.run(run?.id ?? '')).toMatchObject({ status: 'finished', attempt: 1 });
+  }
+  const lines = readFileSync(file, 'utf8').trim().split('\n');
+  expect(lines).toHaveLength(messages * 2);
+  for (let n = 0; n < lines.length; n += 2) expect(lines[n + 1]).toBe(lines[n]?.replace('begin', 'end'));
+  expect(new Set(lines).size).toBe(messages * 2);
+  const stored: Msg[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await first?.messages(session, cursor);
+    stored.unshift(...(page?.msgs ?? []));
+    cursor = page?.next;
+  } while (cursor !== undefined);
+  expect(findHistoryFaults(stored)).toEqual([]);
+  const asked = stored.flatMap(({ role, text }) => (role === 'user' ? [text] : []));
+  expect(asked.toSorted()).toEqual(texts.toSorted());
+}

@@ -6,8 +6,8 @@ import { DBOSExecutor } from '@dbos-inc/dbos-sdk/internal/dbos-executor';
 import { getLogger, type LogLevel } from 'troupe';
 
 import { JOURNAL_FORMAT } from '../journal/run-journal.ts';
-import type { DurableRunner, RunWorker } from '../runs/durable-runner.ts';
-import { DbosStepResults } from './dbos-step-results.ts';
+import type { DurableRunner, RecordedResult, RunWorker } from '../runs/durable-runner.ts';
+import { DbosStepResults, resultsIn } from './dbos-step-results.ts';
 
 export interface DbosRunnerOptions {
   /** Address of the PostgreSQL with the tables of DBOS, such as the address of the service's own. */
@@ -107,6 +107,10 @@ class DbosRunner implements DurableRunner {
       loadOutput: false,
     });
     return [...new Set(found.flatMap(({ executorId }) => executorId ?? []))];
+  }
+
+  async resultsOf(runId: string): Promise<readonly RecordedResult[]> {
+    return resultsIn((await DBOS.listWorkflowSteps(runId)) ?? []);
   }
 
   async forget(runIds: readonly string[]): Promise<void> {

@@ -61,6 +61,12 @@ export class DbosStepResults implements StepResults {
   }
 }
 
+/** The results among the steps of a workflow, in the order of their places. */
+export function resultsIn(listed: readonly ListedStep[]): readonly RecordedResult[] {
+  const inOrder = listed.toSorted((a, b) => a.functionID - b.functionID);
+  return inOrder.flatMap(({ output }) => (isResult(output) ? [output] : []));
+}
+
 function isResult(output: unknown): output is RecordedResult {
   return typeof output === 'object' && output !== null && 'key' in output && 'result' in output;
 }

@@ -3,6 +3,7 @@ import { isEnded } from '../store/run-record.ts';
 import type { StoredEvent } from '../store/event-table.ts';
 import { EventWriter } from './event-writer.ts';
 import { ReaderInbox } from './reader-inbox.ts';
+import { WakeQueue } from './wake-queue.ts';
 
 const PAGE = 500;
 /** Interval of looking for events that another process has written. */
@@ -17,6 +18,7 @@ const SLOW_POLL_MS = 2000;
  */
 export class EventLog {
   readonly #store: ServiceStore;
+  readonly #wakes = new WakeQueue();
   readonly #inboxes = new Map<string, Set<ReaderInbox>>();
   /** Runs that this process writes: their events are told without a look. */
   readonly #written = new Map<string, number>();
@@ -72,7 +74,7 @@ export class EventLog {
     signal: AbortSignal,
   ): AsyncGenerator<readonly StoredEvent[], void, void> {
     let last = after === 0 ? await this.#store.events.startOf(runId) : after;
-    const inbox = new ReaderInbox(signal);
+    const inbox = new ReaderInbox(signal, this.#wakes);
     this.#add(runId, inbox);
     try {
       while (!signal.aborted) {

@@ -1,4 +1,5 @@
 import type { StoredEvent } from '../store/event-table.ts';
+import type { WakeQueue } from './wake-queue.ts';
 
 /** Maximum events that wait for a reader in memory. A slower reader reads from the store again. */
 const MAX_WAITING = 1000;
@@ -6,6 +7,7 @@ const MAX_WAITING = 1000;
 /** Events that one reader was told and has not read. */
 export class ReaderInbox {
   readonly #signal: AbortSignal;
+  readonly #wakes: WakeQueue;
   #events: StoredEvent[] = [];
   /** Whether the store may hold what was not told. */
   #isLookWanted = false;
@@ -13,12 +15,17 @@ export class ReaderInbox {
   /** Whether the end of the run was told. */
   isEnd = false;
 
-  constructor(signal: AbortSignal) {
+  /** @param wakes queue by which the reader is woken */
+  constructor(signal: AbortSignal, wakes: WakeQueue) {
     this.#signal = signal;
+    this.#wakes = wakes;
     signal.addEventListener('abort', this.#wakeUp);
   }
 
-  readonly #wakeUp = (): void => this.#wake?.();
+  readonly #wakeUp = (): void => {
+    if (this.#wake !== undefined) this.#wakes.add(this.#wake);
+    this.#wake = undefined;
+  };
 
   /** Gets committed events. `isEnd`: the run has no more. */
   put(events: readonly StoredEvent[], isEnd: boolean): void {

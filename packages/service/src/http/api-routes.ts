@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Msg, PendingDecision } from 'troupe';
 
 import type { EventLog } from '../events/event-log.ts';
+import { copyFiles } from '../files/session-files.ts';
 import type { UserLimiter } from '../limits/user-limits.ts';
 import { managerOf } from '../runs/run-execution.ts';
 import { toMsgs, type RunRequests } from '../runs/run-requests.ts';
@@ -151,6 +152,7 @@ function sessionRoutes({ store, agents, requests, onDeleted }: ApiParts): readon
           { user, session: id },
         ];
         if (await store.sessionStates.exists(source)) await store.sessionStates.copy(source, target);
+        await copyFiles(store.database, user, { from: from.id, to: id });
         if (from.pending.length > 0)
           await store.commits.add((tx) => store.sessions.setPending(tx, user, id, from.pending));
         return sessionView(made);
@@ -173,7 +175,6 @@ function runRoutes({ store, log, requests, limiter, closing }: ApiParts): readon
       answer: schemas.RUN,
       handle: async ({ caller, params, body, headers }) => {
         if (closing.aborted) throw new ServiceFailure('closing', 'The service is closing.', 1);
-        await limiter.assertRun(caller.user);
         const request = {
           msgs: toMsgs(body['input']),
           ...(body['decisions'] !== undefined && {
@@ -181,10 +182,10 @@ function runRoutes({ store, log, requests, limiter, closing }: ApiParts): readon
           }),
           ...(body['closePending'] === true && { closePending: true }),
         };
-        const { run } = await requests.start(caller.user, of(params, 'session'), request, {
-          key: keyOf(headers),
-          onBusy: body['onBusy'] as OnBusySession | undefined,
-        });
+        const options = { key: keyOf(headers), onBusy: body['onBusy'] as OnBusySession | undefined };
+        const { run } = await limiter.admit(caller.user, () =>
+          requests.start(caller.user, of(params, 'session'), request, options),
+        );
         return runView(run);
       },
     },
@@ -226,6 +227,42 @@ function runRoutes({ store, log, requests, limiter, closing }: ApiParts): readon
         // A browser's EventSource connects again after a regular end, until it gets this status.
         if (isEnded(run.status) && after >= run.lastEvent) return new Response(null, { status: 204 });
         return sseResponse((signal) => log.follow(run.id, after, signal));
+      },
+    },
+    {
+      method: 'get',
+      path: '/api/runs/{run}/steps',
+      summary: 'List the finished steps of a run, oldest first',
+      status: 200,
+      answer: schemas.listOf(schemas.STEP),
+      handle: async ({ caller, params }) => ({
+        data: (await requests.steps(caller.user, of(params, 'run'))).map(({ key, kind }, index) => ({
+          n: index + 1,
+          key,
+          kind,
+        })),
+      }),
+    },
+    {
+      method: 'post',
+      path: '/api/runs/{run}/fork',
+      summary: 'Start a run with the first steps of another one, in a new session',
+      headers: KEY_HEADER,
+      body: schemas.FORK,
+      status: 202,
+      answer: schemas.RUN,
+      handle: async ({ caller, params, body, headers }) => {
+        if (closing.aborted) throw new ServiceFailure('closing', 'The service is closing.', 1);
+        const options = {
+          keepSteps: body['keepSteps'] as number | undefined,
+          session: optionalText(body['session']),
+          title: optionalText(body['title']),
+          key: keyOf(headers),
+        };
+        const { run } = await limiter.admit(caller.user, () =>
+          requests.fork(caller.user, of(params, 'run'), options),
+        );
+        return runView(run);
       },
     },
     {
@@ -295,7 +332,8 @@ export function runView(run: RunRecord): object {
   const { id, session, agent, status, attempt, createdAt, startedAt, endedAt, outcome, usage, lastEvent } =
     run;
   const { msg, error, pending } = outcome ?? {};
-  const optional = { startedAt, endedAt, msg, error, pending, usage };
+  const { forkedFrom } = run;
+  const optional = { startedAt, endedAt, msg, error, pending, usage, forkedFrom };
   const known = Object.entries(optional).filter(([, value]) => value !== undefined);
   return { id, session, agent, status, attempt, createdAt, lastEvent, ...Object.fromEntries(known) };
 }

@@ -26,6 +26,7 @@ function operationOf({
   query = {},
   headers = {},
   body,
+  takes,
   status,
   answer,
   mediaType,
@@ -51,6 +52,9 @@ function operationOf({
     ...(body !== undefined && {
       requestBody: { required: true, content: { 'application/json': { schema: body } } },
     }),
+    ...(takes !== undefined && {
+      requestBody: { required: true, content: { [takes]: { schema: { type: 'string', format: 'binary' } } } },
+    }),
     responses: {
       [String(status)]: { description: 'Done.', ...content },
       default: { description: 'Refused.', content: problem },
@@ -72,9 +76,9 @@ export const DOCS_SCRIPT = `const add=(parent,tag,text)=>{const e=document.creat
 fetch('openapi.json').then(r=>r.json()).then(({paths})=>{for(const [path,methods] of Object.entries(paths))for(const [method,op] of Object.entries(methods)){
 const box=add(document.getElementById('operations'),'details');const head=add(box,'summary');add(head,'code',method.toUpperCase()+' '+path);add(head,'span',' '+op.summary);
 const label=add(box,'label','Path and query ');const target=add(label,'input');target.value=path;
-const schema=op.requestBody&&op.requestBody.content['application/json'].schema;let body;
-if(schema){body=add(add(box,'label','Body '),'textarea');body.rows=4;body.value='{}';add(box,'pre',JSON.stringify(schema,null,1))}
+const json=op.requestBody&&op.requestBody.content['application/json'];const schema=json?json.schema:op.requestBody&&'bytes';let body;
+if(schema){body=add(add(box,'label','Body '),'textarea');body.rows=4;body.value=json?'{}':'';add(box,'pre',JSON.stringify(schema,null,1))}
 const send=add(box,'button','Send');const out=add(box,'pre');
-send.onclick=async()=>{out.textContent='';const token=document.getElementById('token').value;const headers={};if(token)headers.authorization='Bearer '+token;if(body)headers['content-type']='application/json';
+send.onclick=async()=>{out.textContent='';const token=document.getElementById('token').value;const headers={};if(token)headers.authorization='Bearer '+token;if(body)headers['content-type']=json?'application/json':'application/octet-stream';
 const r=await fetch(target.value.slice(1),{method:method.toUpperCase(),headers,body:body?body.value:undefined});out.textContent=r.status+' '+r.statusText+'\\n';
 const reader=r.body&&r.body.pipeThrough(new TextDecoderStream()).getReader();if(reader)for(;;){const {done,value}=await reader.read();if(done)break;out.textContent+=value}}}})`;

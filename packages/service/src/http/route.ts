@@ -20,13 +20,15 @@ export interface RouteRequest {
 
 /** One operation of the API: what validates a request is also what the OpenAPI document says. */
 export interface Route {
-  readonly method: 'get' | 'post' | 'delete';
+  readonly method: 'get' | 'post' | 'put' | 'delete';
   /** Path with `{name}` for parameters. */
   readonly path: string;
   readonly summary: string;
   readonly query?: Readonly<Record<string, JsonSchema>>;
   readonly headers?: Readonly<Record<string, JsonSchema>>;
   readonly body?: JsonSchema;
+  /** Media type of a body that is no JSON, and that the route reads by itself. */
+  readonly takes?: string;
   readonly status: number;
   /** Schema of the answer; undefined for answers without JSON. */
   readonly answer?: JsonSchema;
@@ -46,7 +48,7 @@ export async function readJsonBody(request: Request, maxBytes: number): Promise<
   const type = request.headers.get('content-type') ?? '';
   // A page of another origin can't send this type without asking first.
   if (!/^application\/(?:[\w.+-]+\+)?json\b/i.test(type))
-    throw new ServiceFailure('invalid_request', 'The body must have the content type application/json.');
+    throw new ServiceFailure('unsupported_type', 'The body must have the content type application/json.');
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
     return JSON.parse(text, withoutPrototype);

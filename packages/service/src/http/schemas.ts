@@ -84,6 +84,17 @@ export const BRANCH: JsonSchema = object({ id: ID, title: TITLE }, [], {
   additionalProperties: false,
 });
 
+export const FORK: JsonSchema = object(
+  {
+    keepSteps: { type: 'integer', minimum: 0, description: 'Number of steps that are kept. Default: all.' },
+    session: ID,
+    title: TITLE,
+  },
+  [],
+  { additionalProperties: false },
+);
+export const STEP: JsonSchema = object({ n: COUNT, key: TEXT, kind: TEXT }, ['n', 'key', 'kind']);
+
 export const AGENT: JsonSchema = object({ name: TEXT, description: TEXT, onBusy: TEXT }, ['name', 'onBusy']);
 export const SESSION: JsonSchema = object(
   { id: TEXT, agent: TEXT, title: TEXT, createdAt: TIME, updatedAt: TIME, activeRun: TEXT },
@@ -119,6 +130,7 @@ export const RUN: JsonSchema = object(
     pending: { type: 'array', items: PENDING },
     usage: { type: 'object' },
     lastEvent: COUNT,
+    forkedFrom: TEXT,
   },
   ['id', 'session', 'agent', 'status', 'attempt', 'createdAt', 'lastEvent'],
 );

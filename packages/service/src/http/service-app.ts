@@ -1,5 +1,7 @@
 import { Hono, type Context } from 'hono';
 import { getLogger } from 'troupe';
+import { continueTrace } from 'troupe/kernel';
+import { redactKeys } from 'troupe/studio';
 
 import type { Authenticate, Caller } from '../auth/authenticate.ts';
 import type { UserLimiter } from '../limits/user-limits.ts';
@@ -91,7 +93,7 @@ async function answer(context: Context, route: Route, options: AppOptions): Prom
     if (value !== null) await validated(schema, value, name);
   }
   const body = route.body === undefined ? {} : await readJsonBody(request, options.maxBodyBytes);
-  const result = await route.handle({
+  const checked = {
     caller,
     params,
     query,
@@ -99,7 +101,9 @@ async function answer(context: Context, route: Route, options: AppOptions): Prom
     headers: request.headers,
     signal: request.signal,
     request,
-  });
+  };
+  const header = (name: string): string | undefined => request.headers.get(name) ?? undefined;
+  const result = await continueTrace(header, () => route.handle(checked));
   if (result instanceof Response) return result;
   return result === undefined
     ? new Response(null, { status: route.status })
@@ -125,6 +129,11 @@ function notLoopback(): ServiceFailure {
   return new ServiceFailure('forbidden', 'Without authentication the service answers only on this machine.');
 }
 
+/** Whether a page of this origin was loaded from the address of the service. */
+function isOwn(origin: string, context: Context): boolean {
+  return URL.parse(origin)?.host === (context.req.header('host') ?? new URL(context.req.url).host);
+}
+
 async function cors(
   context: Context,
   next: () => Promise<void>,
@@ -132,26 +141,31 @@ async function cors(
 ): Promise<Response | undefined> {
   const origin = context.req.header('origin');
   const isNamed = origin !== undefined && origins.includes(origin);
-  if (context.req.method === 'OPTIONS' && !isNamed)
-    return refusal(new ServiceFailure('forbidden', 'Pages of this origin may not call the service.'));
-  if (context.req.method !== 'OPTIONS') await next();
+  const isPreflight = context.req.method === 'OPTIONS';
+  // A page can send some requests to another origin without asking first, and those may change something.
+  if (!isNamed && (isPreflight || (origin !== undefined && !isOwn(origin, context))))
+    return refusal(
+      new ServiceFailure('forbidden', 'Pages of this origin may not call the service: see corsOrigins.'),
+    );
+  if (!isPreflight) await next();
   if (!isNamed) return undefined;
   const headers = {
     'access-control-allow-origin': origin,
-    'access-control-allow-methods': 'GET, POST, DELETE',
+    'access-control-allow-methods': 'GET, POST, PUT, DELETE',
     'access-control-allow-headers':
       'authorization, content-type, idempotency-key, last-event-id, x-session-id, a2a-version, mcp-session-id, mcp-protocol-version',
     'access-control-expose-headers': 'mcp-session-id',
     vary: 'origin',
   };
-  if (context.req.method === 'OPTIONS') return new Response(null, { status: 204, headers });
+  if (isPreflight) return new Response(null, { status: 204, headers });
   for (const [name, value] of Object.entries(headers)) context.res.headers.set(name, value);
   return undefined;
 }
 
 /** A failure as a response. Texts of unexpected errors stay in the log. */
 function refusal(error: unknown, route?: Route): Response {
-  if (!(error instanceof ServiceFailure)) getLogger().log('error', `A request failed: ${String(error)}`);
+  if (!(error instanceof ServiceFailure))
+    getLogger().log('error', `A request failed: ${redactKeys(String(error))}`);
   const failure =
     error instanceof ServiceFailure
       ? error

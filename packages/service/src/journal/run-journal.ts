@@ -1,14 +1,15 @@
 import type { Step, StepRunner, Usage } from 'troupe';
 
 import type { StepResults } from '../runs/durable-runner.ts';
-import type { RunOutcome } from '../store/run-record.ts';
+import type { RunOutcome, RunRecord } from '../store/run-record.ts';
 import type { ServiceStore } from '../store/service-store.ts';
 import { withinStep } from './idempotency-key.ts';
 
 /** Version of the journal's format. A run with another one can't be replayed. */
 export const JOURNAL_FORMAT = 1;
 
-const OUTCOME = '$outcome';
+/** Key under which a journal keeps the end of its run. */
+export const OUTCOME_KEY = '$outcome';
 const UNKNOWN_OUTCOME =
   'The call was started, and then the program ended: its outcome is unknown. It may have taken effect. Check before you call it again.';
 
@@ -67,12 +68,12 @@ export class RunJournal {
   /** @param results results of steps in an engine; without it, they are rows beside the starts of steps */
   static async open(
     store: ServiceStore,
-    runId: string,
-    attempt: number,
+    { id: runId, attempt, forkedFrom }: Pick<RunRecord, 'id' | 'attempt' | 'forkedFrom'>,
     results?: StepResults,
   ): Promise<RunJournal> {
     const sql = 'SELECT step_key, kind, result FROM service_steps WHERE run_id = ?';
-    const rows = attempt === 1 ? [] : await store.database.query(sql, [runId]);
+    const isFirst = attempt === 1 && forkedFrom === undefined;
+    const rows = isFirst ? [] : await store.database.query(sql, [runId]);
     const recorded = new Map<string, Recorded>();
     for (const { step_key: key, kind, result } of rows)
       recorded.set(String(key), {
@@ -90,13 +91,13 @@ export class RunJournal {
 
   /** The end of the run, if an earlier attempt came that far. */
   get outcome(): JournalledOutcome | undefined {
-    const result = this.#recorded.get(OUTCOME)?.result;
+    const result = this.#recorded.get(OUTCOME_KEY)?.result;
     return result === undefined ? undefined : (JSON.parse(result) as JournalledOutcome);
   }
 
   /** Writes the end of the run, before the session is saved. */
   async setOutcome(outcome: JournalledOutcome): Promise<void> {
-    await this.#record({ kind: 'other', name: 'outcome', key: OUTCOME }, JSON.stringify(outcome));
+    await this.#record({ kind: 'other', name: 'outcome', key: OUTCOME_KEY }, JSON.stringify(outcome));
   }
 
   /** A step runner for this attempt. */
@@ -140,8 +141,8 @@ export class RunJournal {
       await this.#store.runs.assertAttempt(tx, this.#runId, this.#attempt);
       await tx.query(
         `INSERT INTO service_steps (run_id, step_key, kind, n, attempt, result)
-         VALUES (?, ?, ?, (SELECT COUNT(*) FROM service_steps WHERE run_id = ?), ?, ?)
-         ON CONFLICT (run_id, step_key) DO UPDATE SET result = excluded.result, attempt = excluded.attempt`,
+         VALUES (?, ?, ?, (SELECT COALESCE(MAX(n), -1) + 1 FROM service_steps WHERE run_id = ?), ?, ?)
+         ON CONFLICT (run_id, step_key) DO UPDATE SET result = excluded.result, attempt = excluded.attempt, n = excluded.n`,
         [this.#runId, key, kind, this.#runId, this.#attempt, result ?? null],
       );
     });

@@ -22,6 +22,8 @@ export class UserLimiter {
   readonly #limits: UserLimits;
   readonly #store: ServiceStore;
   readonly #now: () => number;
+  /** The last start of each user that starts a run now. */
+  readonly #starting = new Map<string, Promise<unknown>>();
   readonly #minutes = new Map<string, { readonly start: number; count: number }>();
 
   constructor(limits: UserLimits, store: ServiceStore, now: () => number) {
@@ -52,10 +54,28 @@ export class UserLimiter {
     );
   }
 
-  /** @throws ServiceFailure if the user may not start a run now */
-  async assertRun(user: string): Promise<void> {
+  /**
+   * Starts a run, unless the user may not. Starts of one user wait for each other, so that many at the same time do not pass together;
+   * in several processes, as many more may pass as there are processes. @throws ServiceFailure
+   */
+  async admit<T>(user: string, start: () => Promise<T>): Promise<T> {
+    const before = this.#starting.get(user);
+    const started = (async (): Promise<T> => {
+      await before?.catch(() => {}); // told to its own caller
+      await this.#assertRun(user);
+      return start();
+    })();
+    this.#starting.set(user, started);
+    try {
+      return await started;
+    } finally {
+      if (this.#starting.get(user) === started) this.#starting.delete(user);
+    }
+  }
+
+  async #assertRun(user: string): Promise<void> {
     const { openRuns = 20, tokensPerDay = Infinity, costPerDay = Infinity } = this.#limits;
-    if ((await this.#store.runs.countOpen(user)) >= openRuns)
+    if (openRuns < Infinity && (await this.#store.runs.countOpen(user)) >= openRuns)
       throw new ServiceFailure('limit_reached', `More than ${openRuns} runs at the same time.`, 1);
     if (tokensPerDay === Infinity && costPerDay === Infinity) return;
     const used = await this.#store.usage.ofDay(user, this.#now());

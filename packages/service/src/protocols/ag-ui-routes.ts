@@ -3,7 +3,14 @@ import type { JsonObject, PendingCall, PendingDecision } from 'troupe';
 import type { Route, RouteRequest } from '../http/route.ts';
 import { sseResponse } from '../http/sse-response.ts';
 import { EventReader, outputText, type RunSink } from './event-reader.ts';
-import { isObject, startProtocolRun, textOf, userMsg, type ProtocolParts } from './protocol-run.ts';
+import {
+  decisionWith,
+  isObject,
+  startProtocolRun,
+  textOf,
+  userMsg,
+  type ProtocolParts,
+} from './protocol-run.ts';
 
 const RUN_INPUT = {
   type: 'object',
@@ -95,13 +102,19 @@ async function runAgent({ caller, params, body }: RouteRequest, parts: ProtocolP
 /** Decisions about tool calls that are pending; others are left out, as the protocol wants. */
 function decisionsOf(resume: readonly Resume[], pending: readonly PendingCall[]): readonly PendingDecision[] {
   return resume.flatMap(({ interruptId: id, status, payload }): PendingDecision[] => {
-    if (id === undefined || !pending.some((call) => call.id === id)) return [];
-    const { approved, reason, input } = payload ?? {};
+    const call = pending.find((one) => one.id === id);
+    if (id === undefined || call === undefined) return [];
+    const { approved, reason, input, output, answer } = payload ?? {};
+    if (call.kind !== 'approval' && status === 'resolved')
+      return [decisionWith(call, call.kind === 'question' ? answer : output)];
     if (status === 'resolved' && approved === true)
       return [{ id, verdict: 'allow', ...(isObject(input) && { input }) }];
     return [{ id, verdict: 'deny', ...(typeof reason === 'string' && { reason }) }];
   });
 }
+
+/** Reasons of interrupts by the kind of pending tool call. */
+const REASONS = { approval: 'tool_approval', external: 'tool_result', question: 'question' } as const;
 
 /** Events of AG-UI. Everything that was opened is closed before the run ends: a client throws otherwise. */
 class AgUiEvents implements RunSink {
@@ -163,12 +176,22 @@ class AgUiEvents implements RunSink {
     });
   }
 
-  pending({ id, call, reason }: Parameters<RunSink['pending']>[0]): void {
-    const message = reason === undefined ? {} : { message: reason };
-    this.#interrupts.push({ id, reason: 'tool_approval', toolCallId: call.id, ...message });
+  pending({ id, call, kind, reason, question }: Parameters<RunSink['pending']>[0]): void {
+    const message = question?.message ?? reason;
+    this.#interrupts.push({
+      id,
+      reason: REASONS[kind],
+      toolCallId: call.id,
+      ...(message !== undefined && { message }),
+      ...(question !== undefined && { metadata: { question: { ...question } } }),
+    });
   }
 
-  end({ status, error }: Parameters<RunSink['end']>[0]): void {
+  plan(plan: JsonObject | undefined): void {
+    this.#add({ type: 'STATE_SNAPSHOT', snapshot: plan === undefined ? {} : { plan } });
+  }
+
+  end({ status, error }: Parameters<RunSink['end']>[0], spent: Parameters<RunSink['end']>[1]): void {
     if (status === 'failed')
       return this.#add({
         type: 'RUN_ERROR',
@@ -183,7 +206,14 @@ class AgUiEvents implements RunSink {
             ? undefined
             : { type: 'cancelled' }
           : { type: 'success' };
-    this.#add({ type: 'RUN_FINISHED', ...this.#ids, ...(outcome !== undefined && { outcome }) });
+    const { inputTokens = 0, outputTokens = 0 } = spent ?? {};
+    const usage = [{ inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }];
+    this.#add({
+      type: 'RUN_FINISHED',
+      ...this.#ids,
+      ...(outcome !== undefined && { outcome }),
+      ...(spent !== undefined && { usage }),
+    });
   }
 
   #add(event: object): void {

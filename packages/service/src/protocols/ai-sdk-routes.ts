@@ -5,10 +5,12 @@ import { sseResponse } from '../http/sse-response.ts';
 import { isEnded, type RunRecord } from '../store/run-record.ts';
 import { EventReader, outputText, type RunSink } from './event-reader.ts';
 import {
+  decisionWith,
   isObject,
   partsOf,
   sessionIdOf,
   startProtocolRun,
+  textOf,
   textOfPart,
   userMsg,
   type ProtocolParts,
@@ -80,14 +82,23 @@ async function chat({ caller, params, body }: RouteRequest, parts: ProtocolParts
     msgs: isUser && text !== '' ? [userMsg(text, last.id)] : [],
     ...(!isUser && {
       decide: (pending): readonly PendingDecision[] =>
-        partsOf(last?.parts).flatMap(({ state, approval }): PendingDecision[] => {
-          const { id, approved, reason } = isObject(approval) ? approval : {};
-          const call = pending.find((one) => one.id === id);
-          if (state !== 'approval-responded' || call === undefined) return [];
-          return approved === true
-            ? [{ id: call.id, verdict: 'allow' }]
-            : [{ id: call.id, verdict: 'deny', ...(typeof reason === 'string' && { reason }) }];
-        }),
+        partsOf(last?.parts).flatMap(
+          ({ state, approval, toolCallId, output, errorText }): PendingDecision[] => {
+            const waiting = pending.find((one) => one.kind !== 'approval' && one.call.id === toolCallId);
+            if (waiting !== undefined && state === 'output-available') return [decisionWith(waiting, output)];
+            if (waiting !== undefined && state === 'output-error') {
+              const { id, kind } = waiting;
+              if (kind === 'question') return [{ id, verdict: 'deny' }];
+              return [{ id, verdict: 'result', output: textOf(errorText), status: 'error' }];
+            }
+            const { id, approved, reason } = isObject(approval) ? approval : {};
+            const call = pending.find((one) => one.id === id);
+            if (state !== 'approval-responded' || call === undefined) return [];
+            return approved === true
+              ? [{ id: call.id, verdict: 'allow' }]
+              : [{ id: call.id, verdict: 'deny', ...(typeof reason === 'string' && { reason }) }];
+          },
+        ),
     }),
     key:
       isUser && last.id !== undefined
@@ -177,14 +188,19 @@ class UiChunks implements RunSink {
     else this.#add({ type: 'tool-output-error', ...tool, errorText: text });
   }
 
-  pending({ id, call, reason }: Parameters<RunSink['pending']>[0]): void {
+  pending({ id, call, kind, reason }: Parameters<RunSink['pending']>[0]): void {
     this.#hasPending = true;
+    if (kind !== 'approval') return; // the client gives the output of the tool call
     this.#add({
       type: 'tool-approval-request',
       approvalId: id,
       toolCallId: call.id,
       ...(reason !== undefined && { reason }),
     });
+  }
+
+  plan(plan: JsonObject | undefined): void {
+    this.#add({ type: 'data-plan', id: 'plan', data: plan ?? {} });
   }
 
   end({ status, error }: Parameters<RunSink['end']>[0], usage: Parameters<RunSink['end']>[1]): void {

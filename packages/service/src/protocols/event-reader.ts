@@ -16,6 +16,8 @@ export interface RunSink {
   close(id: string, kind: 'text' | 'thinking' | 'tool', input?: JsonObject): void;
   result(result: ToolResultBlock): void;
   pending(call: PendingCall): void;
+  /** The plan of the agent has changed; undefined: it has none any more. */
+  plan?(plan: JsonObject | undefined): void;
   end(event: Extract<AgentEvent, { type: 'run_end' }>, usage: Usage | undefined): void;
 }
 
@@ -50,6 +52,7 @@ export class EventReader {
       this.#closeAll();
       return this.#sink.end(event, this.#usage);
     }
+    if (event.type === 'plan_change') return this.#sink.plan?.(event.plan ?? undefined);
     if (event.type === 'usage') this.#usage = sum(this.#usage, event.usage);
     if (event.type === 'tool_result' && this.#isNew(`result ${event.call.id}`))
       this.#sink.result(event.result);

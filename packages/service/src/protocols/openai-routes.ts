@@ -108,6 +108,7 @@ export function openAiFailure({ status, code, message, retryAfter }: ServiceFail
   const type = status >= 500 ? 'server_error' : 'invalid_request_error';
   const headers: Record<string, string> = { 'x-should-retry': String(status === 429 || status >= 500) };
   if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter);
+  if (status === 401) headers['www-authenticate'] = 'Bearer';
   return Response.json({ error: { message, type, param: null, code } }, { status, headers });
 }
 

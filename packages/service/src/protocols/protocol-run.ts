@@ -33,9 +33,11 @@ export interface ProtocolRequest {
  * that are pending in the session: the history that a client sends is a claim. Folder `protocols`: start here.
  */
 export async function startProtocolRun(parts: ProtocolParts, request: ProtocolRequest): Promise<RunRecord> {
-  const { requests, limiter } = parts;
+  return parts.limiter.admit(request.user, () => startAdmitted(parts, request));
+}
+
+async function startAdmitted({ requests }: ProtocolParts, request: ProtocolRequest): Promise<RunRecord> {
   const { user, agent, msgs, key, closePending = true } = request;
-  await limiter.assertRun(user);
   const session = sessionIdOf(agent, request.conversation);
   await requests.addSession(user, { agent, id: session }).catch((error: unknown) => {
     if (!(error instanceof ServiceFailure) || error.code !== 'session_exists') throw error;
@@ -57,6 +59,22 @@ export async function startProtocolRun(parts: ProtocolParts, request: ProtocolRe
     { key },
   );
   return run;
+}
+
+/** Decision with the result of a tool call that a client has run, or with the answer to a question. */
+export function decisionWith({ id, kind }: PendingCall, output: unknown): PendingDecision {
+  if (kind !== 'question')
+    return {
+      id,
+      verdict: 'result',
+      output: typeof output === 'string' ? output : JSON.stringify(output ?? null),
+    };
+  const isAnswer = typeof output === 'string' || isObject(output) || isTexts(output);
+  return { id, verdict: 'answer', ...(isAnswer && { answer: output }) };
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }
 
 /** Text of the message of a client: a string, or the text of its parts. What is neither is left out. */

@@ -95,13 +95,22 @@ export class ResponseEvents implements RunSink {
 
   result(): void {}
 
-  pending({ id, call }: Parameters<RunSink['pending']>[0]): void {
+  pending({ id, call, kind }: Parameters<RunSink['pending']>[0]): void {
     const index = this.#items++;
+    const called = { name: call.name, arguments: JSON.stringify(call.input) };
+    if (kind !== 'approval') {
+      const item = { id: `fc_${call.id}`, type: 'function_call', call_id: call.id, ...called };
+      const place = { output_index: index, item_id: item.id };
+      const start = { ...item, arguments: '', status: 'in_progress' };
+      this.#add('response.output_item.added', { output_index: index, item: start });
+      this.#add('response.function_call_arguments.delta', { ...place, delta: called.arguments });
+      this.#add('response.function_call_arguments.done', { ...place, ...called });
+      return this.#done(index, { ...item, status: 'completed' });
+    }
     const item = {
       id,
       type: 'mcp_approval_request',
-      name: call.name,
-      arguments: JSON.stringify(call.input),
+      ...called,
       server_label: this.#agent,
     };
     this.#add('response.output_item.added', { output_index: index, item });

@@ -8,7 +8,7 @@ import { ServiceFailure } from '../service-failure.ts';
 import type { RunRecord } from '../store/run-record.ts';
 import { EventReader } from './event-reader.ts';
 import { openAiFailure, toMsg } from './openai-routes.ts';
-import { isObject, partsOf, startProtocolRun, type ProtocolParts } from './protocol-run.ts';
+import { decisionWith, isObject, partsOf, startProtocolRun, type ProtocolParts } from './protocol-run.ts';
 import { ResponseEvents } from './response-events.ts';
 
 const NEW_RESPONSE = {
@@ -84,19 +84,25 @@ async function start({ caller, body, headers }: RouteRequest, parts: ProtocolPar
   const items: readonly JsonObject[] =
     typeof input === 'string' ? [{ role: 'user', content: input }] : partsOf(input);
   const approvals = items.filter(({ type }) => type === 'mcp_approval_response');
+  const outputs = items.filter(({ type }) => type === 'function_call_output');
   return startProtocolRun(parts, {
     user: caller.user,
     agent: String(body['model']),
     conversation: await conversationOf(caller.user, body, parts),
     msgs: items.flatMap((item) => toMsg(item)),
-    ...(approvals.length > 0 && {
-      decide: (pending: readonly PendingCall[]) =>
-        approvals.flatMap(({ approval_request_id: id, approve, reason }): PendingDecision[] => {
+    ...(approvals.length + outputs.length > 0 && {
+      decide: (pending: readonly PendingCall[]) => [
+        ...outputs.flatMap(({ call_id: id, output }): PendingDecision[] => {
+          const waiting = pending.find(({ kind, call }) => kind !== 'approval' && call.id === id);
+          return waiting === undefined ? [] : [decisionWith(waiting, output)];
+        }),
+        ...approvals.flatMap(({ approval_request_id: id, approve, reason }): PendingDecision[] => {
           const call = pending.find((waiting) => waiting.id === id);
           if (call === undefined) return [];
           if (approve === true) return [{ id: call.id, verdict: 'allow' }];
           return [{ id: call.id, verdict: 'deny', ...(typeof reason === 'string' && { reason }) }];
         }),
+      ],
     }),
     key: headers.get('idempotency-key') ?? undefined,
   });

@@ -39,6 +39,8 @@ export interface DurableRunner {
   takeOver(workerId: string): Promise<void>;
   /** Ids of the processes that have runs, alive or not. */
   workers(): Promise<readonly string[]>;
+  /** Results of the steps of a run, in the order in which they were recorded. */
+  resultsOf(runId: string): Promise<readonly RecordedResult[]>;
   /** Deletes workflows and results of ended runs. */
   forget(runIds: readonly string[]): Promise<void>;
   /** Ends without waiting: runs of this process were handed over. */

@@ -9,7 +9,10 @@ import {
   type Step,
   type Usage,
 } from 'troupe';
+import { continueTrace } from 'troupe/kernel';
+import { redactKeys } from 'troupe/studio';
 
+import { eventWithin } from '../events/event-within.ts';
 import type { EventLog } from '../events/event-log.ts';
 import type { EventWriter } from '../events/event-writer.ts';
 import { beginEffect } from '../journal/idempotency-key.ts';
@@ -24,6 +27,8 @@ export interface ExecutionParts {
   readonly log: EventLog;
   readonly agents: AgentTable;
   readonly now: () => number;
+  /** Maximum characters of an event as JSON. */
+  readonly maxEventChars: number;
   /** Called when a run has ended and this is committed. */
   readonly onEnd: (outcome: RunOutcome) => void;
 }
@@ -103,7 +108,7 @@ export class RunExecution {
   async #execute(): Promise<void> {
     const { store } = this.#parts;
     const { run } = this;
-    const journal = await RunJournal.open(store, run.id, run.attempt, this.#results);
+    const journal = await RunJournal.open(store, run, this.#results);
     const key = { user: run.user, session: run.session };
     const revision = await store.sessionStates.revisionOf(key);
     const recorded = journal.outcome;
@@ -140,7 +145,11 @@ export class RunExecution {
     }
     this.#agent = agent;
     agent.onCheckpoint(beginEffect);
-    const end = await this.#call(agent, journal);
+    const { trace } = run.request;
+    const end = await continueTrace(
+      (name) => trace?.[name],
+      () => this.#call(agent, journal),
+    );
     this.#stop.signal.throwIfAborted();
     await this.#events.flushed();
     await journal.setOutcome(end);
@@ -186,15 +195,16 @@ export class RunExecution {
       status,
       isSaved: true,
       ...(end.msg !== undefined && { msg: end.msg.toJSON() }),
-      ...(end.error !== undefined && { error: end.error }),
+      ...(end.error !== undefined && { error: withoutKeys(end.error) }),
       ...(agent.pendingCalls.length > 0 && { pending: agent.pendingCalls }),
     };
     return { outcome, usage: this.#usage, events: held.map((event) => this.#json(event)) };
   }
 
-  /** The event as JSON, with the id of the run that clients know. */
+  /** The event as JSON of limited length, with the id of the run that clients know. */
   #json(event: AgentEvent): string {
-    return JSON.stringify({ ...event, runId: this.run.id });
+    const error = 'error' in event && event.error !== undefined ? { error: withoutKeys(event.error) } : {};
+    return eventWithin({ ...event, ...error, runId: this.run.id }, this.#parts.maxEventChars);
   }
 
   #onStep(step: Step, isRecorded: boolean): void {
@@ -273,8 +283,13 @@ function isRunEnd(event: AgentEvent): boolean {
 }
 
 function toError(error: unknown): EventError {
-  if (TroupeError.isInstance(error)) return { message: error.message, code: error.code };
-  return { message: error instanceof Error ? error.message : String(error) };
+  if (TroupeError.isInstance(error)) return withoutKeys({ message: error.message, code: error.code });
+  return withoutKeys({ message: error instanceof Error ? error.message : String(error) });
+}
+
+/** Errors of programs may quote keys and headers. */
+function withoutKeys(error: EventError): EventError {
+  return { ...error, message: redactKeys(error.message) };
 }
 
 /** The origin of an event that the service itself sends. */

@@ -1,12 +1,17 @@
 import { createHash, randomUUID } from 'node:crypto';
 
-import { Msg, type JsonObject, type MsgInit, type PendingCall } from 'troupe';
+import { Msg, TroupeError, type JsonObject, type MsgInit, type PendingCall } from 'troupe';
+import { traceHeaders } from 'troupe/kernel';
 
+import { copyFiles } from '../files/session-files.ts';
+import { writeSteps } from '../journal/journalled-steps.ts';
+import { JOURNAL_FORMAT } from '../journal/run-journal.ts';
 import { ServiceFailure } from '../service-failure.ts';
 import type { SqlQueries } from '../store/database.ts';
 import { repeatConflicts } from '../store/repeat-conflicts.ts';
 import { isEnded, type RunRecord, type RunRequest, type SessionRecord } from '../store/run-record.ts';
 import type { ServiceStore } from '../store/service-store.ts';
+import type { RecordedResult } from './durable-runner.ts';
 import type { RunScheduler } from './run-scheduler.ts';
 import type { AgentTable, OnBusySession } from './served-agent.ts';
 
@@ -15,6 +20,15 @@ export interface RunRequestOptions {
   readonly key?: string | undefined;
   /** @default `onBusy` of the agent */
   readonly onBusy?: OnBusySession | undefined;
+}
+
+export interface ForkOptions {
+  /** Number of steps of the other run that are kept. @default all */
+  readonly keepSteps?: number | undefined;
+  /** Id of the new session. @default a new one */
+  readonly session?: string | undefined;
+  readonly title?: string | undefined;
+  readonly key?: string | undefined;
 }
 
 /** The run of a request. `isNew` is false for a repeated request, and for one whose messages went to the running run. */
@@ -72,9 +86,11 @@ export class RunRequests {
   async start(
     user: string,
     sessionId: string,
-    request: RunRequest,
+    asked: RunRequest,
     { key, onBusy }: RunRequestOptions = {},
   ): Promise<RequestedRun> {
+    const trace = traceHeaders();
+    const request = Object.keys(trace).length === 0 ? asked : { ...asked, trace };
     const id = randomUUID();
     const requestKey = key === undefined ? `run:${id}` : `key:${sessionId}:${storable(key)}`;
     const fingerprint = fingerprintOf(sessionId, request);
@@ -117,6 +133,80 @@ export class RunRequests {
     if (waiting !== undefined) await this.#scheduler.control(waiting);
     if ('stop' in started || started.isNew) await this.#scheduler.wake();
     return 'stop' in started ? { run: started.run, isNew: true } : started;
+  }
+
+  /** The finished steps of a run, oldest first. */
+  async steps(user: string, id: string): Promise<readonly RecordedResult[]> {
+    const run = await this.run(user, id);
+    return this.#scheduler.stepsOf(run.id);
+  }
+
+  /**
+   * Starts a run that begins with the first steps of another one, in a new session, which is as the session of the other run was before
+   * it. Steps that are kept are not executed again; the rest is.
+   */
+  async fork(
+    user: string,
+    id: string,
+    { keepSteps, session, title, key }: ForkOptions = {},
+  ): Promise<RequestedRun> {
+    const source = await this.run(user, id);
+    const forkId = randomUUID();
+    const requestKey = key === undefined ? `run:${forkId}` : `fork:${id}:${storable(key)}`;
+    const fingerprint = fingerprintOf(`${id} ${keepSteps} ${session}`, source.request);
+    const known = key === undefined ? undefined : await this.#store.runs.byKey(user, requestKey);
+    if (known !== undefined) return repeated(known, fingerprint);
+    const { baseRevision } = source;
+    if (baseRevision === undefined)
+      throw new ServiceFailure('invalid_request', 'The run has not begun, so it has no steps.');
+    if (source.journalFormat !== JOURNAL_FORMAT)
+      throw new ServiceFailure(
+        'state_gone',
+        'The steps of the run are of a version with another journal, and can not be replayed.',
+      );
+    const steps = (await this.#scheduler.stepsOf(id)).slice(0, keepSteps);
+    const from = await this.session(user, source.session);
+    const made = await this.addSession(user, {
+      agent: source.agent,
+      id: session,
+      title: title ?? from.title,
+    });
+    const store = this.#store;
+    try {
+      if (baseRevision > 0)
+        await store.sessionStates.copy(
+          { user, session: from.id },
+          { user, session: made.id },
+          {
+            revision: baseRevision,
+          },
+        );
+      const createdAt = this.#now();
+      const { agent, request } = source;
+      const run = { id: forkId, user, session: made.id, agent, request, fingerprint, createdAt };
+      const inputs = await store.runs.inputs(id);
+      const keys = new Set(['', ...steps.map((step) => step.key)]);
+      await store.database.transaction(async (tx) => {
+        if (!(await store.runs.add(tx, { ...run, forkedFrom: id }, requestKey)))
+          throw new ServiceFailure('key_reused', 'A request with this key is being answered.');
+        await writeSteps(tx, forkId, steps);
+        await copyFiles(tx, user, { from: from.id, to: made.id });
+        for (const { kind, msg, n, seenStep } of inputs)
+          if (seenStep !== undefined && keys.has(seenStep)) {
+            await store.runs.addInput(tx, forkId, kind, msg);
+            await store.runs.setInputSeen(tx, forkId, n, seenStep);
+          }
+      });
+      await this.#scheduler.wake();
+      return { run: { ...EMPTY_RUN, ...run, forkedFrom: id }, isNew: true };
+    } catch (error) {
+      await this.deleteSession(user, made.id).catch(() => {}); // without a run, nobody needs it
+      if (!TroupeError.isInstance(error) || error.code !== 'session_not_found') throw error;
+      throw new ServiceFailure(
+        'state_gone',
+        'The session as it was before this run is no longer stored: only the newest run of a session can be forked.',
+      );
+    }
   }
 
   /** Stops a run. Its session goes on with the next. @returns false if it had ended, or was stopped before */
@@ -190,6 +280,7 @@ const EMPTY_RUN = {
   interrupt: undefined,
   lastEvent: 0,
   journalFormat: undefined,
+  forkedFrom: undefined,
 } as const;
 
 function repeated(run: RunRecord, fingerprint: string): RequestedRun {
@@ -203,8 +294,8 @@ function storable(key: string): string {
   return /^[\x20-\x7e]{1,256}$/.test(key) ? key : createHash('sha256').update(key).digest('hex');
 }
 
-/** Hash of a request, without ids and times of messages that the service itself gave. */
-function fingerprintOf(session: string, request: RunRequest): string {
+/** Hash of a request, without its trace, and without ids and times of messages that the service itself gave. */
+function fingerprintOf(session: string, { trace: _trace, ...request }: RunRequest): string {
   const msgs = request.msgs.map(({ id: _id, timestamp: _timestamp, ...rest }) => rest);
   return createHash('sha256')
     .update(JSON.stringify([session, { ...request, msgs }]))

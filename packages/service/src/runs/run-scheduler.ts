@@ -1,9 +1,11 @@
 import { getLogger } from 'troupe';
+import { redactKeys } from 'troupe/studio';
 
 import type { NoticeKind } from '../store/store-notices.ts';
 import { FencedError } from '../store/run-table.ts';
 import { isEnded, type RunRecord } from '../store/run-record.ts';
-import type { DurableRunner, StepResults } from './durable-runner.ts';
+import { finishedSteps, withoutEnd } from '../journal/journalled-steps.ts';
+import type { DurableRunner, RecordedResult, StepResults } from './durable-runner.ts';
 import { OwnerWatch } from './owner-watch.ts';
 import { RunExecution, type ExecutionParts } from './run-execution.ts';
 
@@ -27,6 +29,8 @@ const LAST_WAIT_MS = 1000;
 /** Interval of asking an engine for runs of processes that died between taking a run and beginning it. */
 const WORKER_LOOK_MS = 5000;
 const MAX_LEFT_BEHIND = 10_000;
+/** Marks notices of work that a dead process has left. */
+const LEFT = 'left';
 
 /**
  * Runs the queued runs, one for each session at a time, over all processes that share the database. The runs of a process that died are
@@ -42,6 +46,8 @@ export class RunScheduler {
   #isClosing = false;
   #looking: Promise<void> | undefined;
   #wantsLook = false;
+  /** Whether the next look is for runs of dead processes too. */
+  #wantsLeft = false;
 
   constructor(
     parts: ExecutionParts,
@@ -71,24 +77,24 @@ export class RunScheduler {
       });
       if (this.#maxRuns > 0) this.#every(WORKER_LOOK_MS, () => this.#takeOverWorkers(runner));
     }
-    await this.look();
+    await this.look(true);
     this.#every(BEAT_MS, async () => {
       await this.#watch.beat();
-      await this.look();
+      await this.look(true);
     });
     const { notices } = this.#parts.store;
     if (notices !== undefined && this.#maxRuns > 0)
       this.#every(LOCK_LOOK_MS, async () => {
-        if (await this.#watch.removeDead()) await this.wake();
+        if (await this.#watch.removeDead()) await this.wake(true);
       });
     this.#every(notices === undefined ? CONTROL_POLL_MS : SLOW_POLL_MS, () => this.#deliverRemote());
     notices?.listen((kind, id) => this.#noticed(kind, id));
   }
 
   /** Has the waiting runs looked at, here and in the other processes. */
-  async wake(): Promise<void> {
-    await this.look();
-    this.#parts.store.notices?.send('work');
+  async wake(forLeft = false): Promise<void> {
+    await this.look(forLeft);
+    this.#parts.store.notices?.send('work', forLeft ? LEFT : undefined);
   }
 
   /** Hands new messages and interrupts to a run, wherever it runs. @returns false if it does not run here */
@@ -98,9 +104,10 @@ export class RunScheduler {
     return isHere;
   }
 
-  /** Looks for runs that wait. Calls during a look share the next one. */
-  look(): Promise<void> {
+  /** Looks for runs that wait. Calls during a look share the next one. @param forLeft whether also for runs of dead processes */
+  look(forLeft = false): Promise<void> {
     this.#wantsLook = true;
+    this.#wantsLeft ||= forLeft;
     this.#looking ??= this.#lookAll().finally(() => (this.#looking = undefined));
     return this.#looking;
   }
@@ -111,6 +118,12 @@ export class RunScheduler {
     if (running === undefined) return false;
     await running.execution.deliver();
     return true;
+  }
+
+  /** Finished steps of a run, oldest first: of the journal, then of the engine. */
+  async stepsOf(runId: string): Promise<readonly RecordedResult[]> {
+    const own = await finishedSteps(this.#parts.store, runId);
+    return [...own, ...withoutEnd((await this.#runner?.resultsOf(runId)) ?? [])];
   }
 
   /** Has an engine delete its data of ended runs. */
@@ -140,7 +153,7 @@ export class RunScheduler {
         await work();
       } catch (error) {
         if (!this.#isClosing)
-          getLogger().log('warn', `The service could not look for work: ${String(error)}`);
+          getLogger().log('warn', `The service could not look for work: ${redactKeys(String(error))}`);
       } finally {
         isBusy = false;
       }
@@ -155,7 +168,9 @@ export class RunScheduler {
     while (this.#wantsLook && !this.#isClosing) {
       this.#wantsLook = false;
       const { runs } = this.#parts.store;
-      const [left, queued] = [await this.#leftBehind(), await runs.ready(PAGE)];
+      const wantsLeft = this.#wantsLeft;
+      this.#wantsLeft = false;
+      const [left, queued] = [wantsLeft ? await this.#leftBehind() : [], await runs.ready(PAGE)];
       const sessions = new Set<string>(); // the oldest of each session comes first, the others wait
       for (const run of [...left, ...queued]) {
         const session = JSON.stringify([run.user, run.session]);
@@ -167,7 +182,9 @@ export class RunScheduler {
           continue;
         }
         if (this.#running.size >= this.#maxRuns || this.#isClosing) return;
-        if (!this.#running.has(run.id)) await this.#begin(run);
+        if (this.#running.has(run.id)) continue;
+        await this.#begin(run);
+        await new Promise((resolve) => setImmediate(resolve)); // an embedded database answers without a pause
       }
     }
   }
@@ -182,13 +199,23 @@ export class RunScheduler {
 
   /** Runs whose process is gone, and runs of this process that were cut off while the database was away. */
   async #leftBehind(): Promise<readonly RunRecord[]> {
+    const { runs } = this.#parts.store;
     const { owner: self } = this.#watch;
-    const isCutOff = ({ owner, id }: RunRecord): boolean =>
-      owner !== self || (this.#runner === undefined && !this.#running.has(id));
-    const running = (await this.#parts.store.runs.running(MAX_LEFT_BEHIND)).filter(isCutOff);
-    if (running.length === 0) return [];
-    const alive = await this.#watch.alive();
-    return running.filter(({ owner }) => owner === undefined || !alive.has(owner));
+    const owners = await runs.runningOwners();
+    const left: RunRecord[] = [];
+    const others = owners.filter((owner) => owner !== self);
+    if (others.length > 0) {
+      const alive = await this.#watch.alive();
+      const dead = others.filter((owner) => owner === undefined || !alive.has(owner));
+      if (dead.length > 0)
+        left.push(...(await runs.runningOf(dead.filter(isDefined).slice(0, PAGE), MAX_LEFT_BEHIND)));
+    }
+    if (this.#runner !== undefined || !owners.includes(self)) return left;
+    for (const id of await runs.runningIds(self)) {
+      const run = this.#running.has(id) ? undefined : await runs.get(id);
+      if (run?.status === 'running' && run.owner === self) left.push(run);
+    }
+    return left;
   }
 
   /** Begins the next attempt at a run. @returns undefined if another process was faster, or the session has another run */
@@ -233,7 +260,7 @@ export class RunScheduler {
     } catch (error) {
       if (error instanceof FencedError) throw error;
       if (this.#isClosing) return new Promise<never>(() => {}); // handed over: the engine must not see an end
-      getLogger().log('error', `The run ${runId} was cut off: ${String(error)}`);
+      getLogger().log('error', `The run ${runId} was cut off: ${redactKeys(String(error))}`);
       return false;
     }
   }
@@ -254,7 +281,8 @@ export class RunScheduler {
             await store.runs.release(tx, id);
           })
           .catch(() => {}); // found by its missing owner
-        if (!this.#isClosing) getLogger().log('error', `The run ${id} was cut off: ${String(error)}`);
+        if (!this.#isClosing)
+          getLogger().log('error', `The run ${id} was cut off: ${redactKeys(String(error))}`);
       }
     } finally {
       this.#running.delete(id);
@@ -269,7 +297,7 @@ export class RunScheduler {
     else if (kind === 'lock') {
       this.#watch.lockChanged();
       void this.#watch.beat().catch(failed);
-    } else if (kind === 'work') void this.look().catch(failed);
+    } else if (kind === 'work') void this.look(id !== undefined).catch(failed);
     else void (id === undefined ? this.#deliverRemote() : this.deliver(id)).catch(failed);
   }
 
@@ -283,6 +311,10 @@ export class RunScheduler {
     );
     for (const { id } of rows) await this.deliver(String(id));
   }
+}
+
+function isDefined<T>(value: T | undefined): value is T {
+  return value !== undefined;
 }
 
 /** Waits for a promise, at most `ms`. */

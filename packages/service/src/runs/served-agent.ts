@@ -1,4 +1,5 @@
 import type { AgentBase } from 'troupe';
+import type { FileSystemBase } from 'troupe/filesystem';
 
 /** Behaviour of a request for a run while the session has another one. */
 export type OnBusySession = 'reject' | 'queue' | 'interrupt' | 'steer';
@@ -9,6 +10,8 @@ export interface AgentContext {
   readonly session: string;
   /** Id of the run; undefined when the agent is made to read its messages. */
   readonly run: string | undefined;
+  /** Files of the session, which its user reads and writes too. For a `FileSystemHandle`. */
+  readonly files: FileSystemBase;
 }
 
 /** Makes an agent without state; the service loads the state of the session into it. Called for each attempt at a run. */
@@ -27,8 +30,10 @@ export type ServedAgents = Readonly<Record<string, AgentFactory | ServedAgent>>;
 /** The agents of a service by name. */
 export class AgentTable {
   readonly #agents: ReadonlyMap<string, ServedAgent>;
+  readonly #filesOf: (context: Omit<AgentContext, 'files'>) => FileSystemBase;
 
-  constructor(agents: ServedAgents) {
+  constructor(agents: ServedAgents, filesOf: (context: Omit<AgentContext, 'files'>) => FileSystemBase) {
+    this.#filesOf = filesOf;
     const entries = Object.entries(agents).map(([name, agent]): [string, ServedAgent] => [
       name,
       typeof agent === 'function' ? { make: agent } : agent,
@@ -52,10 +57,10 @@ export class AgentTable {
     return [...this.#agents.keys()];
   }
 
-  async make(name: string, context: AgentContext): Promise<AgentBase> {
+  async make(name: string, context: Omit<AgentContext, 'files'>): Promise<AgentBase> {
     const agent = this.#agents.get(name);
     if (agent === undefined) throw new Error(`This program has no agent '${name}' any more.`);
-    const made = await agent.make(context);
+    const made = await agent.make({ ...context, files: this.#filesOf(context) });
     made.setConsoleOutputEnabled(false);
     return made;
   }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 
 import { getLogger, type JsonObject } from 'troupe';
 
+import type { UserLimiter } from '../limits/user-limits.ts';
 import type { RunRequests } from '../runs/run-requests.ts';
 import { ServiceFailure } from '../service-failure.ts';
 import type { SqlRow } from '../store/database.ts';
@@ -42,9 +43,11 @@ const MAX_DUE = 200;
 export class Schedules {
   readonly #store: ServiceStore;
   readonly #requests: RunRequests;
+  readonly #limiter: UserLimiter;
   readonly #now: () => number;
 
-  constructor(store: ServiceStore, requests: RunRequests, now: () => number) {
+  constructor(store: ServiceStore, requests: RunRequests, limiter: UserLimiter, now: () => number) {
+    this.#limiter = limiter;
     this.#store = store;
     this.#requests = requests;
     this.#now = now;
@@ -102,8 +105,9 @@ export class Schedules {
     const { run, next } = dueTicks(schedule, this.#now());
     for (const tick of run) {
       const request = { msgs, closePending: true };
-      await this.#requests
-        .start(user, session, request, { key: `schedule:${id}:${tick}`, onBusy: 'queue' })
+      const options = { key: `schedule:${id}:${tick}`, onBusy: 'queue' } as const;
+      await this.#limiter
+        .admit(user, () => this.#requests.start(user, session, request, options))
         .catch((error: unknown) => {
           if (!(error instanceof ServiceFailure)) throw error; // the store failed: the tick is tried again
           getLogger().log('warn', `The schedule ${id} could not start a run: ${error.message}`);

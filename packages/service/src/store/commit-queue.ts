@@ -1,6 +1,9 @@
 import type { ServiceDatabase, SqlQueries } from './database.ts';
 import { repeatConflicts } from './repeat-conflicts.ts';
 
+/** Maximum writes of one commit. An embedded database applies them without a pause. */
+const MAX_WRITES = 100;
+
 type Write = (tx: SqlQueries) => Promise<void>;
 
 interface Waiting {
@@ -39,8 +42,7 @@ export class CommitQueue {
   async #commit(): Promise<void> {
     await Promise.resolve(); // writes of the same task share one commit
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting;
-      this.#waiting = [];
+      const batch = this.#waiting.splice(0, MAX_WRITES);
       let isCommitting = false;
       try {
         await repeatConflicts(() => {
@@ -55,6 +57,7 @@ export class CommitQueue {
         if (batch.length === 1 || isCommitting) for (const { reject } of batch) reject(error);
         else for (const waiting of batch) await this.#commitAlone(waiting);
       }
+      await new Promise((resolve) => setImmediate(resolve));
     }
     this.#running = undefined;
   }

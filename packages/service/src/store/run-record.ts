@@ -13,6 +13,8 @@ export interface RunRequest {
   readonly decisions?: readonly PendingDecision[];
   /** Closes pending tool calls when new messages come. */
   readonly closePending?: boolean;
+  /** Headers of the trace that the request belongs to. */
+  readonly trace?: Readonly<Record<string, string>>;
 }
 
 /** The end of a run. */
@@ -40,6 +42,8 @@ export interface RunRecord {
   /** Number of the attempt that may write. A process with an older number is refused. */
   readonly attempt: number;
   readonly owner: string | undefined;
+  /** Id of the run whose first steps this run begins with. */
+  readonly forkedFrom: string | undefined;
   readonly createdAt: number;
   readonly startedAt: number | undefined;
   readonly endedAt: number | undefined;

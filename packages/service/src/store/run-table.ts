@@ -12,12 +12,19 @@ export class FencedError extends Error {
   }
 }
 
+/** A run that is to be stored. */
+export type NewRun = Pick<
+  RunRecord,
+  'id' | 'user' | 'session' | 'agent' | 'request' | 'fingerprint' | 'createdAt'
+> &
+  Partial<Pick<RunRecord, 'forkedFrom'>>;
+
 /** Status of a run and the number of its newest event. */
 export type RunProgress = Pick<RunRecord, 'status' | 'lastEvent'>;
 
 const IDS_PER_STATEMENT = 500;
 const COLUMNS = `id, user_id, session_id, agent, status, request, fingerprint, base_revision, attempt, owner, created_at, started_at,
-  ended_at, outcome, usage, interrupt, last_event, journal_format`;
+  ended_at, outcome, usage, interrupt, last_event, journal_format, forked_from`;
 
 /** Statements about runs. Lookups for a user carry the user in the statement. */
 export class RunTable {
@@ -80,14 +87,10 @@ export class RunTable {
   }
 
   /** Adds a run. @returns false if the user has a run with this key */
-  async add(
-    tx: SqlQueries,
-    run: Pick<RunRecord, 'id' | 'user' | 'session' | 'agent' | 'request' | 'fingerprint' | 'createdAt'>,
-    key: string,
-  ): Promise<boolean> {
+  async add(tx: SqlQueries, run: NewRun, key: string): Promise<boolean> {
     const rows = await tx.query(
-      `INSERT INTO service_runs (id, user_id, session_id, agent, status, request_key, fingerprint, request, attempt, created_at, last_event)
-       VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, 0, ?, 0) ON CONFLICT (user_id, request_key) DO NOTHING RETURNING id`,
+      `INSERT INTO service_runs (id, user_id, session_id, agent, status, request_key, fingerprint, request, attempt, created_at, last_event,
+       forked_from) VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, 0, ?, 0, ?) ON CONFLICT (user_id, request_key) DO NOTHING RETURNING id`,
       [
         run.id,
         run.user,
@@ -97,6 +100,7 @@ export class RunTable {
         run.fingerprint,
         JSON.stringify(run.request),
         run.createdAt,
+        run.forkedFrom ?? null,
       ],
     );
     return rows.length > 0;
@@ -116,10 +120,23 @@ export class RunTable {
     return Number(row?.['at'] ?? 0);
   }
 
-  /** Runs that are running, in whatever process. */
-  async running(limit: number): Promise<readonly RunRecord[]> {
-    const sql = `SELECT ${COLUMNS} FROM service_runs WHERE status = 'running' ORDER BY created_at, id LIMIT ?`;
-    return (await this.#db.query(sql, [limit])).map(toRun);
+  /** Processes that have running runs; undefined if a run was given back and nobody has it. */
+  async runningOwners(): Promise<readonly (string | undefined)[]> {
+    const sql = "SELECT DISTINCT owner FROM service_runs WHERE status = 'running'";
+    return (await this.#db.query(sql)).map(({ owner }) => text(owner));
+  }
+
+  /** Ids of the running runs of a process. */
+  async runningIds(owner: string): Promise<readonly string[]> {
+    const sql = "SELECT id FROM service_runs WHERE status = 'running' AND owner = ?";
+    return (await this.#db.query(sql, [owner])).map(({ id }) => String(id));
+  }
+
+  /** Running runs of some processes, and running runs without a process, oldest first. */
+  async runningOf(owners: readonly string[], limit: number): Promise<readonly RunRecord[]> {
+    const isOneOf = owners.length === 0 ? '' : `OR owner IN (${owners.map(() => '?').join(', ')})`;
+    const sql = `SELECT ${COLUMNS} FROM service_runs WHERE status = 'running' AND (owner IS NULL ${isOneOf}) ORDER BY created_at, id LIMIT ?`;
+    return (await this.#db.query(sql, [...owners, limit])).map(toRun);
   }
 
   /** Queued runs whose session has no run, oldest first. */
@@ -263,6 +280,7 @@ function toRun(row: SqlRow): RunRecord {
     interrupt: row['interrupt'] == null ? undefined : parsed<readonly JsonObject[]>(row['interrupt']),
     lastEvent: Number(row['last_event']),
     journalFormat: number(row['journal_format']),
+    forkedFrom: text(row['forked_from']),
   };
 }
 

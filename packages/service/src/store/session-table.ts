@@ -80,6 +80,7 @@ export class SessionTable {
       [user, id],
     );
     if (rows.length === 0) return false;
+    await tx.query('DELETE FROM service_files WHERE user_id = ? AND session_id = ?', [user, id]);
     const runs = 'SELECT id FROM service_runs WHERE user_id = ? AND session_id = ?';
     for (const table of ['service_events', 'service_steps', 'service_inputs'])
       await tx.query(`DELETE FROM ${table} WHERE run_id IN (${runs})`, [user, id]);

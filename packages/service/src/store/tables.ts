@@ -40,6 +40,13 @@ const VERSIONS: readonly (readonly string[])[] = [
     'CREATE INDEX service_runs_by_end ON service_runs (ended_at)',
   ],
   ['ALTER TABLE service_owners ADD COLUMN lock_key BIGINT'],
+  [
+    'ALTER TABLE service_runs ADD COLUMN forked_from TEXT',
+    `CREATE TABLE service_files (
+      user_id TEXT NOT NULL, session_id TEXT NOT NULL, path TEXT NOT NULL, folder TEXT NOT NULL, kind TEXT NOT NULL, size BIGINT NOT NULL,
+      version TEXT NOT NULL, updated_at BIGINT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (user_id, session_id, path))`,
+    'CREATE INDEX service_files_by_folder ON service_files (user_id, session_id, folder, path)',
+  ],
 ];
 
 /** Makes the tables of the service, or updates them. @throws Error, without any change, if the tables are newer than this program */

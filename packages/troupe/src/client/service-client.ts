@@ -46,6 +46,32 @@ export interface RunView {
   readonly pending?: readonly PendingCall[];
   readonly usage?: Usage;
   readonly lastEvent: number;
+  /** Id of the run whose first steps this run began with. */
+  readonly forkedFrom?: string;
+}
+
+/** A finished step of a run. */
+export interface StepView {
+  /** Number of the step, from 1. A fork with this number as `keepSteps` keeps the step. */
+  readonly n: number;
+  readonly key: string;
+  readonly kind: string;
+}
+
+/** A file of a session. */
+export interface FileView {
+  readonly path: string;
+  readonly size: number;
+  readonly updatedAt: string;
+}
+
+export interface ForkRunOptions {
+  /** Number of steps that are kept. @default all */
+  readonly keepSteps?: number | undefined;
+  /** Id of the new session. @default a new one */
+  readonly session?: string | undefined;
+  readonly title?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** An event of a run with its number, behind which a later reader goes on. */
@@ -156,6 +182,42 @@ export class ServiceClient {
     return this.#json('GET', `/api/runs/${encodeURIComponent(id)}`);
   }
 
+  /** The finished steps of a run, oldest first. */
+  async steps(run: string): Promise<readonly StepView[]> {
+    return this.#list(`/api/runs/${encodeURIComponent(run)}/steps`);
+  }
+
+  /** Starts a run that begins with the first steps of another one, in a new session. */
+  async fork(run: string, { idempotencyKey = newId(), ...options }: ForkRunOptions = {}): Promise<RunView> {
+    const path = `/api/runs/${encodeURIComponent(run)}/fork`;
+    return this.#json('POST', path, options, { 'idempotency-key': idempotencyKey });
+  }
+
+  /** One page of the files of a session, by their paths. */
+  async files(
+    session: string,
+    cursor?: string,
+  ): Promise<{ readonly data: readonly FileView[]; readonly next?: string }> {
+    return this.#json('GET', withCursor(`/api/sessions/${encodeURIComponent(session)}/files`, cursor));
+  }
+
+  async readFile(session: string, path: string): Promise<Uint8Array> {
+    return this.#repeated(async () => {
+      const response = await this.#send('GET', filePath(session, path), undefined, {});
+      return new Uint8Array(await response.arrayBuffer());
+    });
+  }
+
+  /** Writes a file under `/userinput/`, for agents to read, or under `/workspace/`. */
+  async writeFile(session: string, path: string, content: string | Uint8Array): Promise<FileView> {
+    const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
+    return this.#json('PUT', filePath(session, path), bytes);
+  }
+
+  async deleteFile(session: string, path: string): Promise<void> {
+    await this.#json('DELETE', filePath(session, path));
+  }
+
   /** Stops a run. @returns false if it had ended, or was stopped before */
   async interrupt(run: string, input?: ServiceInput): Promise<boolean> {
     return this.#control(run, 'interrupt', input === undefined ? {} : { input });
@@ -214,10 +276,17 @@ export class ServiceClient {
     body?: object,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<T> {
+    return this.#repeated(async () => {
+      const response = await this.#send(method, path, body, headers);
+      return (response.status === 204 ? undefined : readJson(await response.text())) as T;
+    });
+  }
+
+  /** Repeats a request whose connection failed, or that the service could not answer. */
+  async #repeated<T>(request: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const response = await this.#send(method, path, body, headers);
-        return (response.status === 204 ? undefined : readJson(await response.text())) as T;
+        return await request();
       } catch (error) {
         if (isFinal(error) || attempt >= this.#maxAttempts) throw error;
         await sleep(waitMs(attempt));
@@ -236,12 +305,13 @@ export class ServiceClient {
     const bearer = typeof token === 'function' ? await token() : token;
     const headers: Record<string, string> = { ...more };
     if (bearer !== undefined) headers['authorization'] = `Bearer ${bearer}`;
-    if (body !== undefined) headers['content-type'] = 'application/json';
+    const isBytes = body instanceof Uint8Array;
+    if (body !== undefined) headers['content-type'] = `application/${isBytes ? 'octet-stream' : 'json'}`;
     const send = given ?? globalThis.fetch.bind(globalThis);
     const init = {
       method,
       headers,
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body: isBytes ? new Uint8Array(body) : JSON.stringify(body) }),
       ...(signal && { signal }),
     };
     const response = await send(url.replace(/\/$/, '') + path, init);
@@ -277,6 +347,10 @@ function isFinal(error: unknown): boolean {
 
 function waitMs(failures: number): number {
   return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures) * (0.5 + randomFraction() / 2);
+}
+
+function filePath(session: string, path: string): string {
+  return `/api/sessions/${encodeURIComponent(session)}/file?path=${encodeURIComponent(path)}`;
 }
 
 function withCursor(path: string, cursor: string | undefined): string {

@@ -1,6 +1,7 @@
 /** Entry `troupe/kernel`: parts of agents and toolkits, for authors of new kinds of them. Folder `entries`: start here; each file is one entry. */
 
 export type { ModelPrompt } from '../agent/turn/hook-results.ts';
+export { continueTrace, traceHeaders, type TraceHeaders } from '../tracing/instrumentation.ts';
 export type { SpanAttributes } from '../tracing/tracer.ts';
 export {
   observeProgram,
