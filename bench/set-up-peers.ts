@@ -32,9 +32,8 @@ function packTroupe(dir: string): void {
   renameSync(join(dir, packed), join(dir, 'troupe.tgz'));
 }
 
-/** Installs the packages of a peer, unless the same are installed. */
-function install(peer: string): void {
-  const dir = join(PLACE, 'adapters', peer);
+/** Installs the packages of a peer into its folder, unless the same are installed. */
+export function installIn(dir: string, peer: string): void {
   const manifest = join(dir, 'package.json');
   if (!existsSync(manifest)) return;
   if (peer === 'troupe') packTroupe(dir);
@@ -54,5 +53,5 @@ export function setUp(peers: readonly string[] | undefined): void {
   mkdirSync(PLACE, { recursive: true });
   cpSync(HERE, PLACE, { recursive: true });
   for (const peer of readdirSync(join(PLACE, 'adapters')))
-    if (peers === undefined || peers.includes(peer)) install(peer);
+    if (peers === undefined || peers.includes(peer)) installIn(join(PLACE, 'adapters', peer), peer);
 }
