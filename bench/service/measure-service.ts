@@ -5,6 +5,7 @@ import pg from 'pg';
 import { measureEngines } from './engines.ts';
 import { measureHttp } from './http-servers.ts';
 import { measureLatency } from './latency.ts';
+import { measureTakeOver } from './take-over.ts';
 
 const SERVER = process.env['TROUPE_TEST_POSTGRES'] ?? 'postgres://postgres@127.0.0.1:5432/test';
 
@@ -23,6 +24,7 @@ export async function measureService(): Promise<void> {
     const url = new URL(SERVER);
     url.pathname = `/${name}`;
     await measureLatency(url.href);
+    await measureTakeOver(url.href);
     await measureHttp(url.href);
     await measureEngines(url.href);
   } finally {

@@ -51,12 +51,13 @@ test.each(casesOf('bodies in which a service is killed', BODIES, 5))(
     const exit = once(first.child, 'exit');
     const client = new ServiceClient({ url: first.url, maxAttempts: 2 });
     await client.createSession('assistant', { id: 's' });
-    const run = await client.start('s', 'Go.').catch(() => undefined);
+    const key = { idempotencyKey: 'k' };
+    await client.start('s', 'Go.', key).catch(() => {}); // its answer may be lost
     expect(await exit).toEqual([null, 'SIGKILL']);
 
     const second = await start(dir, 'never');
     const again = new ServiceClient({ url: second.url });
-    const id = run?.id ?? '';
+    const { id } = await again.start('s', 'Go.', key);
     const numbers: number[] = [];
     for await (const { n } of again.events(id)) numbers.push(n);
     expect(await again.run(id)).toMatchObject({ status: 'finished', attempt: 2 });

@@ -247,7 +247,7 @@ test('a failing model ends the run as failed, with an event that says so', async
 
 test.each([
   ['no JSON', '{', 'application/json', 400],
-  ['another content type', '{}', 'text/plain', 400],
+  ['another content type', '{}', 'text/plain', 415],
   ['an unknown field', '{"agent":"assistant","x":1}', 'application/json', 400],
   ['an id that is a path', '{"agent":"assistant","id":"../x"}', 'application/json', 400],
   ['an unknown agent', '{"agent":"nobody"}', 'application/json', 404],

@@ -135,7 +135,7 @@ test.runIf(hasPostgres).each(PROCESSES)(
 
 /** Sends messages to one session through several processes, and reads each run by another one. */
 async function queueWith(count: number, kind: 'sqlite' | 'postgres'): Promise<void> {
-  const messages = sampleOf('messages to one session of several processes', 300, 8);
+  const messages = sampleOf('messages to one session of several processes', 100, 8);
   const dir = mkdtempSync(join(tmpdir(), 'troupe-queue-'));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const file = join(dir, 'work');

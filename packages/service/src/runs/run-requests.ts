@@ -131,7 +131,7 @@ export class RunRequests {
     const started = await repeatConflicts(() => store.database.transaction(start));
     const waiting = 'stop' in started ? started.stop : started.isNew ? undefined : started.run.id;
     if (waiting !== undefined) await this.#scheduler.control(waiting);
-    if ('stop' in started || started.isNew) await this.#scheduler.wake();
+    if ('stop' in started || started.isNew) this.#scheduler.wake();
     return 'stop' in started ? { run: started.run, isNew: true } : started;
   }
 
@@ -197,7 +197,7 @@ export class RunRequests {
             await store.runs.setInputSeen(tx, forkId, n, seenStep);
           }
       });
-      await this.#scheduler.wake();
+      this.#scheduler.wake();
       return { run: { ...EMPTY_RUN, ...run, forkedFrom: id }, isNew: true };
     } catch (error) {
       await this.deleteSession(user, made.id).catch(() => {}); // without a run, nobody needs it
@@ -214,7 +214,7 @@ export class RunRequests {
     await this.run(user, id);
     const store = this.#store;
     const isAsked = await store.database.transaction((tx) => store.runs.setInterrupt(tx, user, id, msgs));
-    if (isAsked && !(await this.#scheduler.control(id))) await this.#scheduler.wake();
+    if (isAsked && !(await this.#scheduler.control(id))) this.#scheduler.wake();
     return isAsked;
   }
 

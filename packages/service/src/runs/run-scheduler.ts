@@ -85,15 +85,15 @@ export class RunScheduler {
     const { notices } = this.#parts.store;
     if (notices !== undefined && this.#maxRuns > 0)
       this.#every(LOCK_LOOK_MS, async () => {
-        if (await this.#watch.removeDead()) await this.wake(true);
+        if (await this.#watch.removeDead()) this.wake(true);
       });
     this.#every(notices === undefined ? CONTROL_POLL_MS : SLOW_POLL_MS, () => this.#deliverRemote());
     notices?.listen((kind, id) => this.#noticed(kind, id));
   }
 
   /** Has the waiting runs looked at, here and in the other processes. */
-  async wake(forLeft = false): Promise<void> {
-    await this.look(forLeft);
+  wake(forLeft = false): void {
+    this.look(forLeft).catch(() => {}); // looked again with the next beat
     this.#parts.store.notices?.send('work', forLeft ? LEFT : undefined);
   }
 
