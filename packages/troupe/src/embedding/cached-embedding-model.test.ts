@@ -12,8 +12,8 @@ import { MemoryEmbeddingCache } from './memory-embedding-cache.ts';
 class Counted extends EmbeddingModelBase {
   readonly inputs: EmbeddingInput[] = [];
 
-  constructor(modelName = 'counted') {
-    super({ modelName, maxBatch: 100 });
+  constructor(modelName = 'counted', variant?: string) {
+    super({ modelName, variant, maxBatch: 100 });
   }
 
   protected override async embedBatch(inputs: readonly EmbeddingInput[]): Promise<EmbeddedBatch> {
@@ -41,6 +41,9 @@ test('queries and documents, and other models, do not share vectors', async () =
   await new CachedEmbeddingModel(one, cache).embed(['a'], { purpose: 'query' });
   await new CachedEmbeddingModel(other, cache).embed(['a']);
   expect([one.inputs, other.inputs]).toEqual([['a', 'a'], ['a']]);
+  const cut = new Counted('one', 'maxTokens 8');
+  await new CachedEmbeddingModel(cut, cache).embed(['a']);
+  expect(cut.inputs).toEqual(['a']);
 });
 
 test('the memory cache drops what was used least recently', async () => {

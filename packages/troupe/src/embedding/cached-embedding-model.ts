@@ -21,8 +21,8 @@ export class CachedEmbeddingModel extends EmbeddingModelBase {
 
   /** @param cache @default vectors of the last 10 000 inputs, in memory */
   constructor(model: EmbeddingModelBase, cache: EmbeddingCache = new MemoryEmbeddingCache()) {
-    const { modelName, vendorName, host, modalities } = model;
-    super({ modelName, vendorName, host, modalities, maxBatch: Number.MAX_SAFE_INTEGER });
+    const { modelName, vendorName, host, modalities, variant } = model;
+    super({ modelName, vendorName, host, modalities, variant, maxBatch: Number.MAX_SAFE_INTEGER });
     this.#model = model;
     this.#cache = cache;
   }
@@ -65,9 +65,10 @@ export class CachedEmbeddingModel extends EmbeddingModelBase {
   }
 
   #keyOf(input: EmbeddingInput, { purpose = 'document' }: EmbedOptions): Promise<string> {
-    const { vendorName = '', host = '', modelName, askedDimensions = 0 } = this.#model;
+    const { vendorName = '', host = '', modelName, askedDimensions = 0, variant } = this.#model;
     const content = typeof input === 'string' ? { type: 'text', text: input } : input;
-    return sha256(JSON.stringify([vendorName, host, modelName, askedDimensions, purpose, content]));
+    const parts = [vendorName, host, modelName, askedDimensions, purpose, content];
+    return sha256(JSON.stringify(variant === '' ? parts : [...parts, variant]));
   }
 
   async #attempt<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {

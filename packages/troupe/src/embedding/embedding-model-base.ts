@@ -3,6 +3,7 @@ import { TroupeError } from '../errors.ts';
 import type { ImageBlock, TextBlock, VideoBlock } from '../message/blocks.ts';
 import { addUsage, type Usage } from '../message/usage.ts';
 import { ModelError } from '../model/model-error.ts';
+import { RequestLimiter } from '../model/wrappers/request-limiter.ts';
 import { traced } from '../tracing/instrumentation.ts';
 import { forEachConcurrently } from '../util/async/for-each-concurrently.ts';
 import { checkNumber, MAX_TIMER_MS } from '../util/check-number.ts';
@@ -42,7 +43,7 @@ export interface EmbeddingModelOptions {
   readonly dimensions?: number | undefined;
   /** Maximum inputs of one request. @default the provider's limit */
   readonly batchSize?: number | undefined;
-  /** Maximum requests at once. @default 4 */
+  /** Maximum requests of this model at once, of all its callers together. @default 4 */
   readonly maxConcurrency?: number | undefined;
   /** Maximum attempts of one request, including the first. @default 3 */
   readonly maxAttempts?: number | undefined;
@@ -57,6 +58,8 @@ interface ModelInfo {
   /** Maximum inputs of one request that the provider takes. */
   readonly maxBatch: number;
   readonly modalities?: readonly EmbeddingModality[] | undefined;
+  /** Settings beside the name that change the vectors, as one text: vectors of other settings are another model's. */
+  readonly variant?: string | undefined;
 }
 
 /**
@@ -71,10 +74,13 @@ export abstract class EmbeddingModelBase {
   readonly modalities: readonly EmbeddingModality[];
   /** The option `dimensions`. */
   readonly askedDimensions: number | undefined;
+  /** Settings beside the name that change the vectors; empty without any. */
+  readonly variant: string;
   readonly #batchSize: number;
   readonly #maxConcurrency: number;
   readonly #maxAttempts: number;
   readonly #baseDelayMs: number;
+  readonly #limiter: RequestLimiter;
   #dimensions: number | undefined;
 
   constructor(info: ModelInfo, options: EmbeddingModelOptions = {}) {
@@ -92,11 +98,13 @@ export abstract class EmbeddingModelBase {
     this.host = info.host;
     this.modalities = info.modalities ?? ['text'];
     this.askedDimensions = dimensions;
+    this.variant = info.variant ?? '';
     this.#dimensions = dimensions;
     this.#batchSize = batchSize;
     this.#maxConcurrency = maxConcurrency;
     this.#maxAttempts = maxAttempts;
     this.#baseDelayMs = baseDelayMs;
+    this.#limiter = new RequestLimiter({ maxConcurrent: maxConcurrency });
   }
 
   /** Length of the vectors; undefined until the first answer if not configured. */
@@ -164,7 +172,7 @@ export abstract class EmbeddingModelBase {
   ): Promise<EmbeddedBatch> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return this.#checked(batch, await this.embedBatch(batch, { purpose, signal }));
+        return this.#checked(batch, await this.#request(batch, purpose, signal));
       } catch (error) {
         signal?.throwIfAborted();
         const canRetry = ModelError.isInstance(error) && error.isRetryable && attempt < this.#maxAttempts;
@@ -178,6 +186,19 @@ export abstract class EmbeddingModelBase {
         });
         await sleep(delayMs, signal);
       }
+    }
+  }
+
+  async #request(
+    batch: readonly EmbeddingInput[],
+    purpose: 'query' | 'document',
+    signal: AbortSignal | undefined,
+  ): Promise<EmbeddedBatch> {
+    const admission = await this.#limiter.acquire(0, signal ?? new AbortController().signal);
+    try {
+      return await this.embedBatch(batch, { purpose, signal });
+    } finally {
+      admission.end();
     }
   }
 

@@ -238,6 +238,20 @@ test('batches keep the order, and no more requests run at once than allowed', as
   expect([model.batches.length, model.most, usage.inputTokens, model.dimensions]).toEqual([7, 2, 20, 2]);
 });
 
+test('all calls of a model together send no more requests at once than allowed; an aborted one leaves the queue', async () => {
+  const model = new Fake({ batchSize: 1, maxConcurrency: 2 });
+  const controller = new AbortController();
+  const calls = [
+    model.embed(['a', 'b', 'c']),
+    model.embed(['d', 'e']),
+    model.embed(['f'], { signal: controller.signal }),
+  ];
+  controller.abort(new Error('enough'));
+  const outcomes = await Promise.allSettled(calls);
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+  expect([model.most, model.batches.flat().map(String).toSorted()]).toEqual([2, ['a', 'b', 'c', 'd', 'e']]);
+});
+
 test('vectors of another length, or too few, are an error; empty and foreign inputs are refused', async () => {
   const model = new Fake();
   await model.embed(['a']);

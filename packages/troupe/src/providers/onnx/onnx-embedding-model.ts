@@ -51,6 +51,8 @@ interface LoadedModel {
   readonly tokenizer: WordPieceTokenizer;
 }
 
+/** The variant of a model without settings of its own. */
+const PLAIN = JSON.stringify(['', 256, 'mean', '', '']);
 const MODEL_FILES = ['onnx/model_quantized.onnx', 'onnx/model.onnx', 'model.onnx'];
 
 /**
@@ -68,7 +70,13 @@ export class OnnxEmbeddingModel extends EmbeddingModelBase {
     checkNumber('maxTokens', maxTokens, { least: 8, most: 8192, whole: true });
     checkNumber('threads', threads, { least: 1, whole: true });
     const modelName = options.modelName ?? folder.split(/[\\/]/).findLast((part) => part !== '') ?? folder;
-    super({ modelName, vendorName: 'onnx', maxBatch: 32 }, { batchSize: 8, ...options, maxConcurrency: 1 });
+    const { modelFile = '', pooling = 'mean', prefix = {} } = options;
+    const { query = '', document = '' } = prefix;
+    const variant = JSON.stringify([modelFile, maxTokens, pooling, query, document]);
+    super(
+      { modelName, vendorName: 'onnx', maxBatch: 32, ...(variant !== PLAIN && { variant }) },
+      { batchSize: 8, ...options, maxConcurrency: 1 },
+    );
     this.#options = options;
   }
 
