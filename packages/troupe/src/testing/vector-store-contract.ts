@@ -174,6 +174,39 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    name: 'chunks of some documents: by vector, by words and by both',
+    run: async (open) => {
+      const store = await open();
+      await store.add(FRUIT);
+      const embedding = Float32Array.from([1, 0, 0]);
+      const text = 'apples bananas wheels';
+      for (const query of [{ embedding }, { text }, { embedding, text }]) {
+        checkSame(idsOf(await store.search({ ...query, documentIds: ['cars', 'x'] })), ['c'], 'one document');
+        checkSame(
+          idsOf(await store.search({ ...query, documentIds: ['fruit'], filter: { isSweet: true } })),
+          ['b'],
+          'and a filter',
+        );
+        checkSame(await store.search({ ...query, documentIds: [] }), [], 'no documents');
+      }
+    },
+  },
+  {
+    name: 'hybrid: a rare word counts, however many chunks are nearer by vector',
+    run: async (open) => {
+      const store = await open();
+      const near = Array.from({ length: 60 }, (_, index) =>
+        chunk(`near${index}`, `Common words number ${index}.`, [1, index / 1000, 0]),
+      );
+      await store.add([...near, chunk('rare', 'The part zx81 is common.', [1, 0.2, 0.1])]);
+      const query = { embedding: Float32Array.from([1, 0, 0]), text: 'common zx81' };
+      const [best] = await store.search({ ...query, limit: 1 });
+      checkSame(best?.chunk.id, 'rare', 'the rare word');
+      const [byVector] = await store.search({ ...query, mode: 'vector', documentIds: ['dx'], limit: 1 });
+      checkSame(byVector, undefined, 'another document');
+    },
+  },
+  {
     name: 'upsert replaces content and terms, and keeps a vector if none is given',
     run: async (open) => {
       const store = await open();

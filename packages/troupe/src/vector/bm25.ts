@@ -2,6 +2,18 @@ import { toTextScore } from './search-terms.ts';
 
 const K1 = 1.2;
 const B = 0.75;
+/** Words of a usual chunk, for stores that do not know how long their chunks are. */
+export const USUAL_LENGTH = 150;
+
+/** Rarity of a word that `having` of `count` texts have. */
+export function rarity(having: number, count: number): number {
+  return Math.log(1 + (Math.max(0, count - having) + 0.5) / (having + 0.5));
+}
+
+/** Part of a word in the score of a text that has it `times`. @param length of the text, 1 is usual */
+export function wordScore(times: number, length: number): number {
+  return (times * (K1 + 1)) / (times + K1 * (1 - B + B * length));
+}
 
 /** Frequencies of terms in texts, for BM25 scores. */
 export class Bm25Index<Key> {
@@ -42,11 +54,10 @@ export class Bm25Index<Key> {
     for (const term of terms) {
       const posting = this.#postings.get(term);
       if (posting === undefined) continue;
-      const idf = Math.log(1 + (count - posting.size + 0.5) / (posting.size + 0.5));
+      const weight = rarity(posting.size, count);
       for (const [key, frequency] of posting) {
         const length = (this.#lengths.get(key) ?? 0) / (mean || 1);
-        const score = (idf * frequency * (K1 + 1)) / (frequency + K1 * (1 - B + B * length));
-        sums.set(key, (sums.get(key) ?? 0) + score);
+        sums.set(key, (sums.get(key) ?? 0) + weight * wordScore(frequency, length));
       }
     }
     return new Map([...sums].map(([key, sum]) => [key, toTextScore(sum)]));

@@ -52,7 +52,12 @@ export class InMemoryVectorStore extends VectorStoreBase {
     const [first] = this.#embeddings.values();
     if (first !== undefined && first.length !== embedding.length)
       throw wrongLength(embedding.length, first.length);
-    const scores = [...this.#embeddings].map(([id, own]) => [id, cosineSimilarity(embedding, own)] as const);
+    const ids =
+      search.among === undefined ? this.#embeddings.keys() : this.#selected(search.among).map(({ id }) => id);
+    const scores = [...ids].flatMap((id): (readonly [string, number])[] => {
+      const own = this.#embeddings.get(id);
+      return own === undefined ? [] : [[id, cosineSimilarity(embedding, own)]];
+    });
     return this.#best(scores, search);
   }
 
@@ -84,12 +89,14 @@ export class InMemoryVectorStore extends VectorStoreBase {
 
   #best(
     scores: readonly (readonly [string, number])[],
-    { limit, conditions }: StoreSearch,
+    { limit, conditions, among }: StoreSearch,
   ): readonly FoundChunk[] {
+    const wanted = among === undefined ? undefined : new Set(this.#selected(among).map(({ id }) => id));
     return scores
       .flatMap(([id, score]) => {
         const chunk = this.#chunks.get(id);
-        return chunk !== undefined && matchesFilter(chunk.metadata, conditions) ? [{ chunk, score }] : [];
+        const isWanted = chunk !== undefined && (wanted === undefined || wanted.has(id));
+        return isWanted && matchesFilter(chunk.metadata, conditions) ? [{ chunk, score }] : [];
       })
       .toSorted((a, b) => b.score - a.score)
       .slice(0, limit);

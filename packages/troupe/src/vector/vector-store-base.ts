@@ -28,6 +28,8 @@ export interface SearchQuery {
   /** Maximum results. @default 5 */
   readonly limit?: number | undefined;
   readonly filter?: ChunkFilter | undefined;
+  /** Only chunks of these documents are searched. @default all */
+  readonly documentIds?: readonly string[] | undefined;
   /** Results below this score are left out. @default none */
   readonly minScore?: number | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -47,11 +49,13 @@ export interface StoredDocument {
 export interface StoreSearch {
   readonly limit: number;
   readonly conditions: readonly FieldCondition[];
+  /** If given, only these chunks are searched. */
+  readonly among: ChunkSelection | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
 /** Weight of the vector score in hybrid search; the rest is that of full text. */
-const VECTOR_WEIGHT = 0.6;
+const VECTOR_WEIGHT = 0.5;
 const MAX_LIMIT = 1000;
 
 /**
@@ -102,13 +106,15 @@ export abstract class VectorStoreBase {
 
   /** The best chunks, best first. */
   async search(query: SearchQuery): Promise<readonly FoundChunk[]> {
-    const { embedding, text = '', limit = 5, filter, minScore = -Infinity, signal } = query;
+    const { embedding, text = '', limit = 5, filter, documentIds, minScore = -Infinity, signal } = query;
     const mode = query.mode ?? (embedding === undefined ? 'text' : text.trim() === '' ? 'vector' : 'hybrid');
     checkNumber('limit', limit, { least: 1, most: MAX_LIMIT, whole: true });
     if (mode !== 'text' && embedding === undefined)
       throw new TroupeError('invalid_config', `A search by ${mode} needs an embedding.`);
     signal?.throwIfAborted();
-    const search = { limit, conditions: conditionsOf(filter), signal };
+    if (documentIds?.length === 0) return [];
+    const among = documentIds === undefined ? undefined : { documentIds };
+    const search = { limit, conditions: conditionsOf(filter), among, signal };
     const found =
       mode === 'text'
         ? await this.searchText(text, search)
@@ -139,7 +145,25 @@ export abstract class VectorStoreBase {
       this.searchVector(embedding, wide),
       this.searchText(text, wide),
     ]);
-    return fuse(byVector, byText);
+    // A chunk of one list may stand right below the end of the other: its score there is asked for, not taken for 0.
+    const [moreByVector, moreByText] = await Promise.all([
+      this.#scoresOf(byText, byVector, wide, (one) => this.searchVector(embedding, one)),
+      this.#scoresOf(byVector, byText, wide, (one) => this.searchText(text, one)),
+    ]);
+    return fuse([...byVector, ...moreByVector], [...byText, ...moreByText]);
+  }
+
+  /** Scores of what is in the first list only, by the search of the second. */
+  async #scoresOf(
+    found: readonly FoundChunk[],
+    others: readonly FoundChunk[],
+    search: StoreSearch,
+    run: (search: StoreSearch) => Promise<readonly FoundChunk[]>,
+  ): Promise<readonly FoundChunk[]> {
+    const known = new Set(others.map(({ chunk }) => chunk.id));
+    const ids = found.map(({ chunk }) => chunk.id).filter((id) => !known.has(id));
+    if (ids.length === 0 || others.length < search.limit) return [];
+    return run({ ...search, conditions: [], among: { ids }, limit: ids.length });
   }
 
   #check(chunks: readonly StoredChunk[]): void {

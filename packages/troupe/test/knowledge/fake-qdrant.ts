@@ -1,9 +1,14 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
+interface Sparse {
+  readonly indices: readonly number[];
+  readonly values: readonly number[];
+}
+
 interface Point {
   id: string;
-  vector: Record<string, number[]>;
+  vector: Record<string, number[] | Sparse>;
   payload: Record<string, unknown>;
 }
 
@@ -17,11 +22,12 @@ interface Body {
   readonly points?: (Point | string)[];
   readonly payload?: Record<string, unknown>;
   readonly filter?: { readonly must: readonly Condition[] };
-  readonly query?: number[];
+  readonly query?: number[] | Sparse;
   readonly using?: string;
   readonly limit?: number;
   readonly offset?: string;
-  readonly vectors?: Record<string, { size: number }>;
+  readonly vectors?: Record<string, { size: number }> | undefined;
+  readonly sparse_vectors?: Record<string, { modifier: 'idf' }> | undefined;
 }
 
 /**
@@ -29,7 +35,10 @@ interface Body {
  * from npm or Debian. The shapes of requests and answers are those of its documentation.
  */
 export async function fakeQdrant(): Promise<{ url: string } & AsyncDisposable> {
-  const collections = new Map<string, { config: Body['vectors']; points: Map<string, Point> }>();
+  const collections = new Map<
+    string,
+    { config: Pick<Body, 'vectors' | 'sparse_vectors'>; points: Map<string, Point> }
+  >();
   const server = createServer((request, response) => {
     let text = '';
     request.on('data', (chunk: Buffer) => (text += chunk.toString()));
@@ -47,7 +56,8 @@ export async function fakeQdrant(): Promise<{ url: string } & AsyncDisposable> {
       const found = collections.get(name);
       if (route === 'GET exists') return send(200, { exists: found !== undefined });
       if (route === 'PUT ') {
-        collections.set(name, { config: body.vectors, points: new Map() });
+        const { vectors, sparse_vectors } = body;
+        collections.set(name, { config: { vectors, sparse_vectors }, points: new Map() });
         return send(200, true);
       }
       if (found === undefined) return send(404, `Not found: Collection \`${name}\` doesn't exist!`);
@@ -58,7 +68,7 @@ export async function fakeQdrant(): Promise<{ url: string } & AsyncDisposable> {
       switch (route) {
         case 'GET ':
           return send(200, {
-            config: { params: { vectors: found.config } },
+            config: { params: found.config },
             points_count: found.points.size,
           });
         case 'PUT index':
@@ -68,6 +78,9 @@ export async function fakeQdrant(): Promise<{ url: string } & AsyncDisposable> {
             if (typeof point === 'string') continue;
             if (!/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(point.id))
               return send(400, 'Unable to parse UUID');
+            const { indices = [], values = [] } = (point.vector['words'] ?? {}) as Partial<Sparse>;
+            if (indices.length !== values.length || new Set(indices).size !== indices.length)
+              return send(422, 'Validation error: must be the same length and unique');
             found.points.set(point.id, point);
           }
           return send(200, { operation_id: 2, status: 'completed' });
@@ -77,6 +90,12 @@ export async function fakeQdrant(): Promise<{ url: string } & AsyncDisposable> {
             if (point !== undefined) point.payload = body.payload ?? {};
           }
           return send(200, { operation_id: 3, status: 'completed' });
+        case 'PUT points/vectors':
+          for (const one of body.points ?? []) {
+            const point = typeof one === 'string' ? undefined : found.points.get(one.id);
+            if (point !== undefined) point.vector = { ...point.vector, ...(one as Point).vector };
+          }
+          return send(200, { operation_id: 5, status: 'completed' });
         case 'POST points/count':
           return send(200, { count: matching().length });
         case 'POST points/delete':
@@ -92,10 +111,17 @@ export async function fakeQdrant(): Promise<{ url: string } & AsyncDisposable> {
         }
         case 'POST points/query': {
           const { query = [], using = '', limit = 10 } = body;
+          const all = [...found.points.values()].flatMap(
+            ({ vector }) => (vector[using] ?? []) as Sparse | [],
+          );
           const points = matching()
             .flatMap(({ id, vector, payload }) => {
               const own = vector[using];
-              return own === undefined ? [] : [{ id, version: 1, payload, score: cosine(own, query) }];
+              if (own === undefined) return [];
+              if (Array.isArray(own) && Array.isArray(query))
+                return [{ id, version: 1, payload, score: cosine(own, query) }];
+              const score = sparseScore(own as Sparse, query as Sparse, all);
+              return score === 0 ? [] : [{ id, version: 1, payload, score }];
             })
             .sort((a, b) => b.score - a.score)
             .slice(0, limit);
@@ -124,6 +150,17 @@ function holds(payload: Record<string, unknown>, { key, match, range = {} }: Con
     return (Array.isArray(value) ? value : [value]).some((one) => match.any.includes(one));
   const { gte = -Infinity, gt = -Infinity, lte = Infinity, lt = Infinity } = range;
   return typeof value === 'number' && value >= gte && value > gt && value <= lte && value < lt;
+}
+
+/** Dot product, with the rarity of each index in the collection: the modifier `idf`. */
+function sparseScore(own: Sparse, query: Sparse, all: readonly Sparse[]): number {
+  return query.indices.reduce((sum, index, i) => {
+    const at = own.indices.indexOf(index);
+    if (at < 0) return sum;
+    const having = all.filter(({ indices }) => indices.includes(index)).length;
+    const idf = Math.log(1 + (all.length - having + 0.5) / (having + 0.5));
+    return sum + idf * (own.values[at] ?? 0) * (query.values[i] ?? 0);
+  }, 0);
 }
 
 function cosine(a: readonly number[], b: readonly number[]): number {

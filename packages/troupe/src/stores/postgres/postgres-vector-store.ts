@@ -3,7 +3,8 @@ import type { Embedding } from '../../embedding/embedding-model-base.ts';
 import { messageOf, TroupeError } from '../../errors.ts';
 import { checkStoredText, type FieldCondition } from '../../vector/chunk-filter.ts';
 import { wrongLength } from '../../vector/in-memory-vector-store.ts';
-import { queryTerms, searchTerms } from '../../vector/search-terms.ts';
+import { rarity, USUAL_LENGTH, wordScore } from '../../vector/bm25.ts';
+import { queryTerms, searchTerms, toTextScore } from '../../vector/search-terms.ts';
 import {
   VectorStoreBase,
   type ChunkSelection,
@@ -29,6 +30,18 @@ const STEPS = [
 ];
 const COLUMNS = 'id, document_id, place, content, metadata::text AS metadata';
 
+/** Chunks with the rarest words of a query, whose BM25 scores are made here. */
+const CANDIDATES = 200;
+/** Chunks with a word that are counted at most. */
+const MAX_COUNTED = 20_000;
+
+interface TermWeight {
+  readonly term: string;
+  /** The term in the query language of full text. */
+  readonly match: string;
+  readonly weight: number;
+}
+
 export interface PostgresVectorStoreOptions {
   /** Name of the chunks in the database; several stores can share one. @default 'default' */
   readonly collection?: string | undefined;
@@ -36,7 +49,7 @@ export interface PostgresVectorStoreOptions {
 
 /**
  * Vector store in PostgreSQL with the extension `vector` (pgvector), compared one by one and so exact, full text by
- * `tsvector`. Needs the package `pg`, and the extension installed on the server.
+ * `tsvector`, with BM25 scores. Needs the package `pg`, and the extension installed on the server.
  */
 export class PostgresVectorStore extends VectorStoreBase {
   readonly #db: PostgresDatabase;
@@ -82,12 +95,12 @@ export class PostgresVectorStore extends VectorStoreBase {
 
   protected override async searchVector(
     embedding: Embedding,
-    { limit, conditions }: StoreSearch,
+    { limit, conditions, among }: StoreSearch,
   ): Promise<readonly FoundChunk[]> {
     const length = await this.#length();
     if (length === undefined) return [];
     if (length !== embedding.length) throw wrongLength(embedding.length, length);
-    const [where, params] = toSql(conditions);
+    const [where, params] = toSql(conditions, among);
     const rows = await this.#query(
       `SELECT ${COLUMNS}, 1 - (embedding <=> CAST(? AS vector)) AS score FROM troupe_chunks
        WHERE collection = ? AND embedding IS NOT NULL AND ${where}
@@ -100,19 +113,34 @@ export class PostgresVectorStore extends VectorStoreBase {
 
   protected override async searchText(
     text: string,
-    { limit, conditions }: StoreSearch,
+    { limit, conditions, among }: StoreSearch,
   ): Promise<readonly FoundChunk[]> {
     const terms = queryTerms(text);
     if (terms.length === 0) return [];
-    const [where, params] = toSql(conditions);
-    const match = terms.map((term) => `'${term}'`).join(' | '); // a term has only letters and digits
+    const weights = await this.#weights(terms);
+    if (weights.length === 0) return [];
+    const [where, params] = toSql(conditions, among);
+    const match = weights.map(({ match }) => match).join(' | ');
     const rows = await this.#query(
-      `SELECT ${COLUMNS}, ts_rank_cd(terms, CAST(? AS tsquery), 33) AS score FROM troupe_chunks
-       WHERE collection = ? AND terms @@ CAST(? AS tsquery) AND ${where} ORDER BY score DESC, id LIMIT ?`,
+      `WITH q AS (SELECT CAST(match AS tsquery) AS match, weight
+                  FROM jsonb_to_recordset(CAST(? AS jsonb)) AS given (match text, weight double precision))
+       SELECT ${COLUMNS} FROM troupe_chunks c
+       WHERE collection = ? AND terms @@ CAST(? AS tsquery) AND ${where}
+       ORDER BY (SELECT sum(weight) FROM q WHERE c.terms @@ q.match) DESC, id LIMIT ?`,
       params,
-      ([name = '', ...rest]) => [match, name, match, ...rest, limit],
+      ([name = '', ...rest]) => [
+        JSON.stringify(weights.map(({ match, weight }) => ({ match, weight }))),
+        name,
+        match,
+        ...rest,
+        Math.max(CANDIDATES, 2 * limit),
+      ],
     );
-    return rows.map((row) => ({ chunk: toChunk(row), score: Number(row['score']) }));
+    return rows
+      .map((row) => toChunk(row))
+      .map((chunk) => ({ chunk, score: toTextScore(scoreOf(searchTerms(textOfChunk(chunk)), weights)) }))
+      .toSorted((a, b) => b.score - a.score || (a.chunk.id < b.chunk.id ? -1 : 1))
+      .slice(0, limit);
   }
 
   protected override async countChunks(conditions: readonly FieldCondition[]): Promise<number> {
@@ -144,7 +172,9 @@ export class PostgresVectorStore extends VectorStoreBase {
     const { id, documentId, index, content, metadata, embedding } = chunk;
     await tx.query(
       `INSERT INTO troupe_chunks (collection, id, document_id, place, content, metadata, terms, embedding)
-       VALUES (?, ?, ?, ?, ?, CAST(? AS jsonb), array_to_tsvector(ARRAY[]::text[]) || to_tsvector('simple', ?), CAST(? AS vector))
+       VALUES (?, ?, ?, ?, ?, CAST(? AS jsonb),
+         (SELECT array_to_tsvector(coalesce(array_agg(word), '{}')) FROM jsonb_array_elements_text(CAST(? AS jsonb)) AS given (word)),
+         CAST(? AS vector))
        ON CONFLICT (collection, id) DO UPDATE SET document_id = excluded.document_id, place = excluded.place,
          content = excluded.content, metadata = excluded.metadata, terms = excluded.terms,
          embedding = coalesce(excluded.embedding, troupe_chunks.embedding)`,
@@ -155,10 +185,30 @@ export class PostgresVectorStore extends VectorStoreBase {
         index,
         JSON.stringify(content).replaceAll('\\u0000', ''),
         JSON.stringify(metadata),
-        searchTerms(textOfChunk(chunk)).join(' '),
+        JSON.stringify([...new Set(searchTerms(textOfChunk(chunk)))]),
         embedding === undefined ? null : textOf(embedding),
       ],
     );
+  }
+
+  /** Rarity of each stored term. Very common terms are left out next to rarer ones. */
+  async #weights(terms: readonly string[]): Promise<readonly TermWeight[]> {
+    const rows = await this.#query(
+      `SELECT term, (SELECT count(*) FROM troupe_chunks WHERE collection = ?) AS total,
+         (SELECT count(*) FROM (SELECT 1 FROM troupe_chunks
+            WHERE collection = ? AND terms @@ CAST('''' || term || '''' AS tsquery) LIMIT ${MAX_COUNTED}) found) AS having_it
+       FROM jsonb_array_elements_text(CAST(? AS jsonb)) AS given (term)`,
+      [this.#name, JSON.stringify(terms)],
+    );
+    const counted = rows.flatMap((row) => {
+      const [term, total, having] = [String(row['term']), Number(row['total']), Number(row['having_it'])];
+      // A term has only letters and digits, so quotes make it one word of the query language.
+      const isCommon = having >= MAX_COUNTED || having > Math.max(1000, total / 2);
+      const one = { term, match: `'${term}'`, weight: rarity(having, total), isCommon };
+      return having === 0 ? [] : [one];
+    });
+    const rare = counted.filter(({ isCommon }) => !isCommon);
+    return rare.length > 0 ? rare : counted;
   }
 
   /** Length of the stored vectors. */
@@ -193,12 +243,24 @@ export class PostgresVectorStore extends VectorStoreBase {
   }
 }
 
+/** BM25 of a text. */
+function scoreOf(words: readonly string[], weights: readonly TermWeight[]): number {
+  const length = words.length / USUAL_LENGTH;
+  return weights.reduce((sum, { term, weight }) => {
+    const times = words.filter((word) => word === term).length;
+    return sum + (times === 0 ? 0 : weight * wordScore(times, length));
+  }, 0);
+}
+
 function selected({ ids }: ChunkSelection): string {
   return `${ids === undefined ? 'document_id' : 'id'} IN (SELECT jsonb_array_elements_text(CAST(? AS jsonb)))`;
 }
 
 /** Conditions as SQL whose fields and values are parameters. */
-function toSql(conditions: readonly FieldCondition[]): [where: string, params: readonly SqlParam[]] {
+function toSql(
+  conditions: readonly FieldCondition[],
+  among?: ChunkSelection,
+): [where: string, params: readonly SqlParam[]] {
   const params: SqlParam[] = [];
   const parts = conditions.map((condition) => {
     const { field } = condition;
@@ -219,6 +281,10 @@ function toSql(conditions: readonly FieldCondition[]): [where: string, params: r
     params.push(...condition.values.flatMap((value) => [field, JSON.stringify(value)]));
     return `(${condition.values.map(() => '(metadata -> CAST(? AS text)) = CAST(? AS jsonb)').join(' OR ') || 'FALSE'})`;
   });
+  if (among !== undefined) {
+    parts.push(selected(among));
+    params.push(JSON.stringify(among.ids ?? among.documentIds));
+  }
   return [parts.join(' AND ') || 'TRUE', params];
 }
 

@@ -3,10 +3,11 @@ import type { Embedding } from '../../embedding/embedding-model-base.ts';
 import { sha256 } from '../../util/hash.ts';
 import { parseJson, type JsonObject } from '../../util/json.ts';
 import { numberOf, objectOf, objectsOf, stringOf } from '../../model/http/wire-values.ts';
-import { Bm25Index } from '../../vector/bm25.ts';
+import { TroupeError } from '../../errors.ts';
+import { USUAL_LENGTH, wordScore } from '../../vector/bm25.ts';
 import type { FieldCondition } from '../../vector/chunk-filter.ts';
 import { wrongLength } from '../../vector/in-memory-vector-store.ts';
-import { queryTerms, searchTerms } from '../../vector/search-terms.ts';
+import { queryTerms, searchTerms, toTextScore } from '../../vector/search-terms.ts';
 import {
   VectorStoreBase,
   type ChunkSelection,
@@ -18,13 +19,12 @@ import {
 import { QdrantClient, type QdrantOptions } from './qdrant-client.ts';
 
 const VECTOR = 'dense';
+const WORDS = 'words';
 const PAGE = 500;
-/** Chunks with a word of the query that are compared at most. */
-const MAX_CANDIDATES = 2000;
 
 /**
- * Vector store in Qdrant, over HTTP. The collection is made with the first vector. Full text: the server finds
- * chunks that have a word of the query, and their BM25 scores are made here, from at most 2 000 of them.
+ * Vector store in Qdrant, over HTTP. The collection is made with the first vector. Full text is BM25 over all chunks: a
+ * sparse vector of the words of each chunk, whose rarity the server counts (Qdrant 1.10 or later).
  *
  * Names of metadata are never part of a path of the filter language: values are compared as `facets`, and numbers
  * under their name in hexadecimal digits.
@@ -50,14 +50,15 @@ export class QdrantVectorStore extends VectorStoreBase {
       const points = await Promise.all(part.filter((chunk) => !kept.includes(chunk)).map(toPoint));
       if (points.length > 0) await this.#client.send('PUT', '/points?wait=true', { points });
       for (const chunk of kept) {
-        const { id, payload } = await toPoint(chunk);
+        const { id, payload, vector } = await toPoint(chunk);
         await this.#client.send('PUT', '/points/payload?wait=true', { payload, points: [id] });
+        await this.#client.send('PUT', '/points/vectors?wait=true', { points: [{ id, vector }] });
       }
     }
   }
 
   protected override async read(selection: ChunkSelection): Promise<readonly Chunk[]> {
-    const chunks = (await this.#scroll(selected(selection), Infinity)).map(toChunk);
+    const chunks = (await this.#scroll(selected(selection))).map(toChunk);
     return chunks.toSorted((a, b) =>
       a.documentId === b.documentId ? a.index - b.index : a.documentId < b.documentId ? -1 : 1,
     );
@@ -76,7 +77,7 @@ export class QdrantVectorStore extends VectorStoreBase {
 
   protected override async searchVector(
     embedding: Embedding,
-    { limit, conditions, signal }: StoreSearch,
+    { limit, conditions, among, signal }: StoreSearch,
   ): Promise<readonly FoundChunk[]> {
     const length = await this.#stored();
     if (length === undefined) return [];
@@ -84,7 +85,7 @@ export class QdrantVectorStore extends VectorStoreBase {
     const request = {
       query: [...embedding],
       using: VECTOR,
-      filter: toFilter(conditions),
+      filter: toFilter(conditions, among),
       limit,
       with_payload: true,
     };
@@ -97,21 +98,22 @@ export class QdrantVectorStore extends VectorStoreBase {
 
   protected override async searchText(
     text: string,
-    { limit, conditions, signal }: StoreSearch,
+    { limit, conditions, among, signal }: StoreSearch,
   ): Promise<readonly FoundChunk[]> {
     const terms = queryTerms(text);
-    if (terms.length === 0) return [];
-    const filter = { must: [...toFilter(conditions).must, { key: 'terms', match: { any: terms } }] };
-    const points = await this.#scroll(filter, MAX_CANDIDATES, signal);
-    const index = new Bm25Index<Chunk>();
-    for (const point of points) {
-      const chunk = toChunk(point);
-      index.set(chunk, searchTerms(textOfChunk(chunk)));
-    }
-    return [...index.search(terms)]
-      .map(([chunk, score]) => ({ chunk, score }))
-      .toSorted((a, b) => b.score - a.score || (a.chunk.id < b.chunk.id ? -1 : 1))
-      .slice(0, limit);
+    if (terms.length === 0 || !(await this.#exists())) return [];
+    const words = [...new Set(terms.map(wordNumber))];
+    const request = {
+      query: { indices: words, values: words.map(() => 1) },
+      using: WORDS,
+      filter: toFilter(conditions, among),
+      limit,
+      with_payload: true,
+    };
+    const result = objectOf(await this.#client.send('POST', '/points/query', request, signal));
+    return objectsOf(result['points'])
+      .map((point) => ({ chunk: toChunk(point), score: toTextScore(numberOf(point['score']) ?? 0) }))
+      .toSorted((a, b) => b.score - a.score || (a.chunk.id < b.chunk.id ? -1 : 1));
   }
 
   protected override async countChunks(conditions: readonly FieldCondition[]): Promise<number> {
@@ -125,7 +127,7 @@ export class QdrantVectorStore extends VectorStoreBase {
     limit: number,
   ): Promise<readonly StoredDocument[]> {
     const counts = new Map<string, number>();
-    for (const point of await this.#scroll({ must: [] }, Infinity)) {
+    for (const point of await this.#scroll({ must: [] })) {
       const { documentId } = toChunk(point);
       counts.set(documentId, (counts.get(documentId) ?? 0) + 1);
     }
@@ -136,16 +138,16 @@ export class QdrantVectorStore extends VectorStoreBase {
       .slice(0, limit);
   }
 
-  async #scroll(filter: object, most: number, signal?: AbortSignal): Promise<readonly JsonObject[]> {
+  async #scroll(filter: object): Promise<readonly JsonObject[]> {
     if (!(await this.#exists())) return [];
     const points: JsonObject[] = [];
     let offset: unknown;
     do {
       const request = { filter, limit: PAGE, with_payload: true, ...(offset !== undefined && { offset }) };
-      const result = objectOf(await this.#client.send('POST', '/points/scroll', request, signal));
+      const result = objectOf(await this.#client.send('POST', '/points/scroll', request));
       points.push(...objectsOf(result['points']));
       offset = result['next_page_offset'] ?? undefined;
-    } while (offset !== undefined && points.length < most);
+    } while (offset !== undefined);
     return points;
   }
 
@@ -159,14 +161,19 @@ export class QdrantVectorStore extends VectorStoreBase {
     const { exists } = objectOf(await this.#client.send('GET', '/exists'));
     if (exists !== true) return undefined;
     const config = objectOf(objectOf(await this.#client.send('GET', ''))['config']);
-    const vectors = objectOf(objectOf(config['params'])['vectors']);
+    const params = objectOf(config['params']);
+    if (!Object.hasOwn(objectOf(params['sparse_vectors']), WORDS)) throw foreignCollection();
+    const vectors = objectOf(params['vectors']);
     return (this.#length = numberOf(objectOf(vectors[VECTOR])['size']));
   }
 
   async #prepare(size: number): Promise<void> {
     if (await this.#exists()) return;
-    await this.#client.send('PUT', '', { vectors: { [VECTOR]: { size, distance: 'Cosine' } } });
-    for (const field_name of ['id', 'document_id', 'terms', 'facets'])
+    await this.#client.send('PUT', '', {
+      vectors: { [VECTOR]: { size, distance: 'Cosine' } },
+      sparse_vectors: { [WORDS]: { modifier: 'idf' } },
+    });
+    for (const field_name of ['id', 'document_id', 'facets'])
       await this.#client.send('PUT', '/index?wait=true', { field_name, field_schema: 'keyword' });
     this.#length = size;
   }
@@ -186,18 +193,42 @@ async function toPoint(chunk: StoredChunk): Promise<{ id: string; vector: object
   const numbers = Object.entries(metadata).filter(([, value]) => typeof value === 'number');
   return {
     id: uuid,
-    vector: embedding === undefined ? {} : { [VECTOR]: [...embedding] },
+    vector: { ...(embedding !== undefined && { [VECTOR]: [...embedding] }), [WORDS]: wordVector(chunk) },
     payload: {
       id,
       document_id: documentId,
       place: index,
       content: JSON.stringify(content),
       metadata: JSON.stringify(metadata),
-      terms: [...new Set(searchTerms(textOfChunk(chunk)))],
       facets: Object.entries(metadata).map(([field, value]) => facetOf(field, value)),
       numbers: Object.fromEntries(numbers.map(([field, value]) => [hexOf(field), value])),
     },
   };
+}
+
+/** Sparse vector of a chunk: for each word, the part of its BM25 score that is the chunk's own. */
+function wordVector(chunk: Chunk): { indices: readonly number[]; values: readonly number[] } {
+  const terms = searchTerms(textOfChunk(chunk));
+  const counts = new Map<number, number>();
+  for (const term of terms) counts.set(wordNumber(term), (counts.get(wordNumber(term)) ?? 0) + 1);
+  return {
+    indices: [...counts.keys()],
+    values: [...counts.values()].map((count) => wordScore(count, terms.length / USUAL_LENGTH)),
+  };
+}
+
+/** Number of a word, of 32 bits (FNV-1a): the same in every program. */
+function wordNumber(term: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < term.length; at++) hash = Math.imul(hash ^ term.charCodeAt(at), 0x01000193);
+  return hash >>> 0;
+}
+
+function foreignCollection(): TroupeError {
+  return new TroupeError(
+    'store_failed',
+    'The collection of Qdrant was not made by this store. Use another collection, and synchronise again.',
+  );
 }
 
 function facetOf(field: string, value: unknown): string {
@@ -209,17 +240,17 @@ function hexOf(field: string): string {
   return `f${Array.from(new TextEncoder().encode(field), (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
-function selected({ ids, documentIds }: ChunkSelection): object {
+function selected({ ids, documentIds }: ChunkSelection): { must: object[] } {
   return { must: [{ key: ids === undefined ? 'document_id' : 'id', match: { any: ids ?? documentIds } }] };
 }
 
-function toFilter(conditions: readonly FieldCondition[]): { must: object[] } {
+function toFilter(conditions: readonly FieldCondition[], among?: ChunkSelection): { must: object[] } {
   const must = conditions.map((condition) =>
     condition.kind === 'range'
       ? { key: `numbers.${hexOf(condition.field)}`, range: condition.range }
       : { key: 'facets', match: { any: condition.values.map((value) => facetOf(condition.field, value)) } },
   );
-  return { must };
+  return { must: [...must, ...(among === undefined ? [] : selected(among).must)] };
 }
 
 function toChunk({ payload }: JsonObject): Chunk {

@@ -14,7 +14,7 @@ import {
 } from '../../vector/vector-store-base.ts';
 import { toChunk } from '../sql/chunk-row.ts';
 import { prepareSchema } from '../sql/schema.ts';
-import type { SqlParam, SqlQueries } from '../sql/sql-database.ts';
+import type { SqlParam, SqlQueries, SqlRow } from '../sql/sql-database.ts';
 import { SqliteDatabase } from './sqlite-database.ts';
 
 const STEPS = [
@@ -27,6 +27,9 @@ const STEPS = [
     "CREATE VIRTUAL TABLE troupe_terms USING fts5(terms, content='', contentless_delete=1, tokenize='unicode61')",
   ],
 ];
+
+/** Vectors that are read one by one; more are found faster by a search of all. */
+const FEW = 2000;
 
 interface Collection {
   readonly id: number;
@@ -101,34 +104,47 @@ export class SqliteVectorStore extends VectorStoreBase {
 
   protected override async searchVector(
     embedding: Embedding,
-    { limit, conditions }: StoreSearch,
+    { limit, conditions, among }: StoreSearch,
   ): Promise<readonly FoundChunk[]> {
     const collection = await this.#open();
     const dimensions = await this.#knownDimensions(this.#db, collection);
     if (dimensions === undefined) return [];
     if (dimensions !== embedding.length) throw wrongLength(embedding.length, dimensions);
     await this.#loadVectors();
-    const [where, params] = toSql(conditions);
-    const among =
-      conditions.length === 0
-        ? ''
-        : `AND v.rowid IN (SELECT row FROM troupe_chunks WHERE collection = ? AND ${where})`;
+    const [where, params] = toSql(conditions, among);
+    const { vectors } = collection;
+    const few = among === undefined ? undefined : await this.#fewRows(collection, among);
+    if (few !== undefined) {
+      // A few vectors are read one by one, without a look at all others.
+      const rows = await this.#db.query(
+        `SELECT c.*, vec_distance_cosine(v.embedding, ?) AS distance
+         FROM (SELECT value AS row FROM json_each(?)) r CROSS JOIN troupe_chunks c ON c.row = r.row
+           CROSS JOIN ${vectors} v ON v.rowid = r.row
+         WHERE c.collection = ? AND ${where} ORDER BY distance LIMIT ?`,
+        [bytesOf(embedding), JSON.stringify(few), collection.id, ...params, limit],
+      );
+      return rows.map(toFound);
+    }
+    const isAll = conditions.length === 0 && among === undefined;
+    const wanted = isAll
+      ? ''
+      : `AND v.rowid IN (SELECT row FROM troupe_chunks WHERE collection = ? AND ${where})`;
     const rows = await this.#db.query(
-      `SELECT c.*, v.distance AS distance FROM ${collection.vectors} v JOIN troupe_chunks c ON c.row = v.rowid
-       WHERE v.embedding MATCH ? AND k = ? ${among} ORDER BY v.distance`,
-      [bytesOf(embedding), limit, ...(conditions.length === 0 ? [] : [collection.id, ...params])],
+      `SELECT c.*, v.distance AS distance FROM ${vectors} v JOIN troupe_chunks c ON c.row = v.rowid
+       WHERE v.embedding MATCH ? AND k = ? ${wanted} ORDER BY v.distance`,
+      [bytesOf(embedding), limit, ...(isAll ? [] : [collection.id, ...params])],
     );
-    return rows.map((row) => ({ chunk: toChunk(row), score: 1 - Number(row['distance']) }));
+    return rows.map(toFound);
   }
 
   protected override async searchText(
     text: string,
-    { limit, conditions }: StoreSearch,
+    { limit, conditions, among }: StoreSearch,
   ): Promise<readonly FoundChunk[]> {
     const { id } = await this.#open();
     const terms = queryTerms(text);
     if (terms.length === 0) return [];
-    const [where, params] = toSql(conditions);
+    const [where, params] = toSql(conditions, among);
     // A term has only letters and digits, so quotes around it make it a plain word of FTS5's query language.
     const match = terms.map((term) => `"${term}"`).join(' OR ');
     const rows = await this.#db.query(
@@ -204,6 +220,16 @@ export class SqliteVectorStore extends VectorStoreBase {
     return (this.#dimensions = dimensions === null ? undefined : Number(dimensions));
   }
 
+  /** Rows of a selection; undefined if there are many. */
+  async #fewRows({ id }: Collection, among: ChunkSelection): Promise<readonly number[] | undefined> {
+    const [where, list] = selected(among);
+    const rows = await this.#db.query(
+      `SELECT row FROM troupe_chunks WHERE collection = ? AND ${where} LIMIT ?`,
+      [id, list, FEW + 1],
+    );
+    return rows.length > FEW ? undefined : rows.map(({ row }) => Number(row));
+  }
+
   /** Makes the table of vectors, whose length the first vector sets. */
   async #prepareVectors(tx: SqlQueries, collection: Collection, length: number): Promise<void> {
     const known = await this.#knownDimensions(tx, collection);
@@ -246,6 +272,10 @@ async function writeChunk(
   ]);
 }
 
+function toFound(row: SqlRow): FoundChunk {
+  return { chunk: toChunk(row), score: 1 - Number(row['distance']) };
+}
+
 function selected({ ids, documentIds }: ChunkSelection): [where: string, list: string] {
   return [
     `${ids === undefined ? 'document_id' : 'id'} IN (SELECT value FROM json_each(?))`,
@@ -254,7 +284,10 @@ function selected({ ids, documentIds }: ChunkSelection): [where: string, list: s
 }
 
 /** Conditions as SQL whose fields and values are parameters. */
-function toSql(conditions: readonly FieldCondition[]): [where: string, params: readonly SqlParam[]] {
+function toSql(
+  conditions: readonly FieldCondition[],
+  among?: ChunkSelection,
+): [where: string, params: readonly SqlParam[]] {
   const params: SqlParam[] = [];
   const parts = conditions.map((condition) => {
     params.push(condition.field);
@@ -279,6 +312,11 @@ function toSql(conditions: readonly FieldCondition[]): [where: string, params: r
     });
     return `EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND (${values.join(' OR ') || 'FALSE'}))`;
   });
+  if (among !== undefined) {
+    const [where, list] = selected(among);
+    parts.push(where);
+    params.push(list);
+  }
   return [parts.join(' AND ') || 'TRUE', params];
 }
 
