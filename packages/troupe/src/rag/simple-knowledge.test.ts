@@ -14,6 +14,7 @@ import {
 import { ReActAgent } from '../react/react-agent.ts';
 import { SqliteVectorStore } from '../stores/sqlite/sqlite-vector-store.ts';
 import { ScriptedModel } from '../testing/scripted-model.ts';
+import { InMemoryVectorStore } from '../vector/in-memory-vector-store.ts';
 import { searchTerms } from '../vector/search-terms.ts';
 import { KnowledgeBase, type RetrievedDocument } from './knowledge-base.ts';
 import { ModelReranker } from './model-reranker.ts';
@@ -171,6 +172,44 @@ test('a failure in the middle loses nothing: the next sync goes on', async () =>
   });
 });
 
+test('a large document is stored part by part: what is stored before a failure is not embedded again', async () => {
+  const texts = Array.from({ length: 600 }, (_, index) => `Part ${index} of many.`);
+  const embeddingModel = new WordModel();
+  const knowledge = new SimpleKnowledge({ embeddingModel });
+  const stop = new AbortController();
+  const upsert = knowledge.store.upsert.bind(knowledge.store);
+  let writes = 0;
+  knowledge.store.upsert = async (chunks) => {
+    await upsert(chunks);
+    if (++writes === 2) stop.abort(new Error('enough'));
+  };
+  const large = document('large.md', ...texts);
+  await expect(knowledge.sync([large], { signal: stop.signal })).rejects.toThrow('enough');
+  expect([await knowledge.store.count(), embeddingModel.texts.length]).toEqual([512, 512]);
+  expect(await knowledge.sync([large])).toMatchObject({ added: 0, changed: 1, embeddedChunks: 88 });
+  expect([await knowledge.store.count(), new Set(embeddingModel.texts).size]).toEqual([600, 600]);
+});
+
+test('two programs that store different versions at the same time leave a whole one', async () => {
+  const store = new InMemoryVectorStore();
+  const [one, other] = [new SimpleKnowledge({ store }), new SimpleKnowledge({ store })];
+  await one.sync([document('tea.md', 'Old.')]);
+  const remove = store.delete.bind(store);
+  let isFirst = true;
+  store.delete = async (selection) => {
+    // The other program reads between the writing of the new version and the removal of the old one.
+    if (isFirst) {
+      isFirst = false;
+      await other.sync([document('tea.md', 'Old.')]);
+    }
+    return remove(selection);
+  };
+  await one.sync([document('tea.md', 'New.')]);
+  expect((await store.get({ documentIds: ['tea.md'] })).map(({ content }) => content)).toEqual([
+    { type: 'text', text: 'New.' },
+  ]);
+});
+
 test('without an embedding model it works by full text, and says so', async () => {
   const lines: string[] = [];
   await withRunConfig(
@@ -323,6 +362,33 @@ describe('in an agent', () => {
     const { citations } = answer.metadata as { citations: { documentId: string }[] };
     expect(citations.map(({ documentId }) => documentId).sort()).toEqual(['more.md', 'tea.md']);
     expect(errors).toEqual(['Could not search a knowledge base: down']);
+  });
+
+  test('agentic: a base that fails leaves out only its own, and the model is told; if all fail, the search fails', async () => {
+    class Broken extends KnowledgeBase {
+      override retrieve = (): Promise<never> => Promise.reject(new Error('down'));
+    }
+    const whole = new SimpleKnowledge();
+    await whole.addDocuments([TEA]);
+    const outputs: string[] = [];
+    for (const knowledge of [[new Broken(), whole], [new Broken()]]) {
+      const model = new ScriptedModel([
+        { toolCalls: [{ name: 'retrieve_knowledge', input: { query: 'sencha' } }] },
+        'Done.',
+      ]);
+      const agent = new ReActAgent({
+        name: 'Friday',
+        model,
+        knowledge,
+        knowledgeMode: 'agentic',
+        console: false,
+      });
+      await agent.call('sencha?');
+      const results = model.requests[1]?.messages.flatMap((msg) => msg.getContentBlocks('tool_result'));
+      outputs.push(JSON.stringify(results?.map(({ status, output }) => [status, output])));
+    }
+    expect(outputs[0]).toMatch(/^\[\["ok".*Sencha is brewed.*A knowledge base could not be searched/);
+    expect(outputs[1]).toMatch(/^\[\["error".*down/);
   });
 
   test('the metadata of a structured answer stay exactly the validated object', async () => {

@@ -54,6 +54,10 @@ export interface SyncReport {
 
 /** Parts that a reranker gets for each wanted one. */
 const CANDIDATES = 4;
+/** Chunks that are embedded and stored together. */
+const PART = 256;
+/** Looks at a document that other programs change at the same time. */
+const ROUNDS = 5;
 const NO_USAGE: Usage = Object.freeze({ inputTokens: 0, outputTokens: 0, seconds: 0 });
 
 /**
@@ -176,25 +180,36 @@ export class SimpleKnowledge extends KnowledgeBase {
     signal: AbortSignal | undefined,
   ): Promise<{ change: SyncProgress['change']; embedded: number; usage: Usage }> {
     // Vectors of two models can't be compared, so a chunk of another model is another chunk.
-    const variant = this.mode === 'text' ? '' : this.#options.embeddingModel?.modelName;
+    const variant = this.mode === 'text' ? '' : modelKeyOf(this.#options.embeddingModel);
     const chunks = await chunkDocument(document, this.#options.chunks, variant);
     for (const chunk of chunks) this.#checkModality(chunk);
-    const stored = new Map(
-      (await this.store.get({ documentIds: [document.id] })).map((chunk) => [chunk.id, chunk]),
-    );
-    const fresh = chunks.filter(({ id }) => !stored.has(id));
-    const moved = chunks.filter((chunk) => {
-      const old = stored.get(chunk.id);
-      return old !== undefined && (old.index !== chunk.index || !isSameMetadata(old, chunk));
-    });
     const kept = new Set(chunks.map(({ id }) => id));
-    const stale = [...stored.keys()].filter((id) => !kept.has(id));
-    const { rows, usage } = await this.#embedded(fresh, signal);
-    await this.store.upsert([...rows, ...moved]); // new chunks first: a failure in between loses nothing
-    await this.store.delete({ ids: stale });
-    const isChanged = fresh.length + moved.length + stale.length > 0;
-    const change = stored.size === 0 && chunks.length > 0 ? 'added' : isChanged ? 'changed' : 'unchanged';
-    return { change, embedded: this.mode === 'text' ? 0 : fresh.length, usage };
+    let change: SyncProgress['change'] = 'unchanged';
+    let [embedded, usage] = [0, NO_USAGE];
+    for (let round = 0; round < ROUNDS; round++) {
+      const all = await this.store.get({ documentIds: [document.id] });
+      const stored = new Map(all.map((chunk) => [chunk.id, chunk]));
+      const fresh = chunks.filter(({ id }) => !stored.has(id));
+      const moved = chunks.filter((chunk) => {
+        const old = stored.get(chunk.id);
+        return old !== undefined && (old.index !== chunk.index || !isSameMetadata(old, chunk));
+      });
+      const stale = [...stored.keys()].filter((id) => !kept.has(id));
+      if (fresh.length + moved.length + stale.length === 0) break;
+      if (round === 0) change = stored.size === 0 ? 'added' : 'changed';
+      // New chunks first, part by part: a failure or a kill loses nothing, and what is stored is not embedded again.
+      for (let start = 0; start < fresh.length; start += PART) {
+        signal?.throwIfAborted();
+        const part = await this.#embedded(fresh.slice(start, start + PART), signal);
+        await this.store.upsert(part.rows);
+        embedded += this.mode === 'text' ? 0 : part.rows.length;
+        usage = addEmbeddingUsage(usage, part.usage);
+      }
+      await this.store.upsert(moved);
+      await this.store.delete({ ids: stale });
+      if (stale.length === 0) break; // a program that adds is always the last one
+    }
+    return { change, embedded, usage };
   }
 
   async #embedded(
@@ -235,6 +250,12 @@ export class SimpleKnowledge extends KnowledgeBase {
     await this.store.delete({ documentIds: others });
     return others.length;
   }
+}
+
+function modelKeyOf(model: EmbeddingModelBase | undefined): string | undefined {
+  return model === undefined || model.variant === ''
+    ? model?.modelName
+    : `${model.modelName} ${model.variant}`;
 }
 
 function isSameMetadata(a: Chunk, b: Chunk): boolean {
