@@ -3,13 +3,15 @@ import { escapeTags } from '../util/escape-tags.ts';
 import type { JsonObject } from '../util/json.ts';
 import type { LongTermMemoryBase } from './long-term-memory-base.ts';
 
+export const RECORD_TOOL = 'record_to_memory';
+export const RETRIEVE_TOOL = 'retrieve_from_memory';
 const TEXTS: JsonObject = { type: 'array', items: { type: 'string' } };
 
 /** Tools with which the model itself uses a long-term memory. */
 export function longTermTools(memory: LongTermMemoryBase): readonly Tool[] {
   return [
     tool({
-      name: 'record_to_memory',
+      name: RECORD_TOOL,
       description:
         'Remembers something for good: facts, wishes and experiences that may matter in later conversations.',
       schema: {
@@ -24,7 +26,7 @@ export function longTermTools(memory: LongTermMemoryBase): readonly Tool[] {
         memory.recordToMemory(typeof thinking === 'string' ? thinking : '', textsOf(content), { signal }),
     }),
     tool({
-      name: 'retrieve_from_memory',
+      name: RETRIEVE_TOOL,
       description: 'Searches the long-term memory.',
       schema: {
         type: 'object',

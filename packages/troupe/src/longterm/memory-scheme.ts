@@ -7,6 +7,8 @@ export interface MemoryScheme {
   readonly kind: string;
   /** Instruction for the model that extracts memories. */
   readonly instruction: string;
+  /** Whether tool calls and their results are material too, beside texts. @default false */
+  readonly usesTools?: boolean | undefined;
   /** Converts content given to the tool to a memory; undefined for invalid content. @default the text */
   readonly read?: ((content: string) => string | undefined) | undefined;
   /** Result of the tool for content without a memory. */
@@ -23,6 +25,7 @@ export const personalMemory: MemoryScheme = Object.freeze({
 /** Experience with tasks: steps that worked, mistakes and their solutions. */
 export const taskMemory: MemoryScheme = Object.freeze({
   kind: 'task',
+  usesTools: true,
   instruction:
     'Extract lessons for similar tasks later: the kind of task, the steps that worked, mistakes and how they were solved. One self-contained lesson each, without details that never come back.',
 });
@@ -30,6 +33,7 @@ export const taskMemory: MemoryScheme = Object.freeze({
 /** Experience with tools: results of tool calls become guidelines for each tool. */
 export const toolMemory: MemoryScheme = Object.freeze({
   kind: 'tool',
+  usesTools: true,
   instruction:
     'Extract guidelines for the use of each tool: arguments that work, limits, errors and how to avoid them. Begin each with the name of the tool and a colon.',
   read: toolResultText,

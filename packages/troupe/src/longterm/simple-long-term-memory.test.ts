@@ -9,8 +9,10 @@ import { ReActAgent } from '../react/react-agent.ts';
 import { SqliteVectorStore } from '../stores/sqlite/sqlite-vector-store.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { ScriptedModel, type ScriptedTurn } from '../testing/scripted-model.ts';
+import { tool } from '../toolkit/tool/tool.ts';
+import { Toolkit } from '../toolkit/toolkit.ts';
 import { InMemoryVectorStore } from '../vector/in-memory-vector-store.ts';
-import { toolMemory } from './memory-scheme.ts';
+import { taskMemory, toolMemory } from './memory-scheme.ts';
 import { SimpleLongTermMemory } from './simple-long-term-memory.ts';
 
 const cleanups: (() => void)[] = [];
@@ -76,9 +78,9 @@ test('a memory told again keeps the time at which it was first told; minScore le
 
 test('owners and kinds in one store do not see each other, whatever their names', async () => {
   const store = new InMemoryVectorStore();
-  const of = (userId?: string, agentId?: string, scheme = undefined as typeof toolMemory | undefined) =>
+  const of = (userId?: string, agentId?: string, scheme = undefined as typeof taskMemory | undefined) =>
     new SimpleLongTermMemory({ userId, agentId, store, scheme });
-  const owners = [of('a', 'b'), of('a","b'), of(undefined, 'a'), of('a'), of('a', 'b', toolMemory)];
+  const owners = [of('a', 'b'), of('a","b'), of(undefined, 'a'), of('a'), of('a', 'b', taskMemory)];
   for (const [index, owner] of owners.entries()) await owner.record([Msg.user(`secret number ${index}`)]);
   for (const [index, owner] of owners.entries())
     expect(await owner.retrieve([Msg.user('secret number')], { limit: 50 })).toBe(`secret number ${index}`);
@@ -239,6 +241,62 @@ test('tool memories are made of tool call results in JSON, and nothing else', as
   const result = { tool_name: 'search', input: { q: 'x' }, output: 'timeout', success: false };
   expect(await memory.recordToMemory('', [JSON.stringify(result)])).toBe('Successfully recorded 1 memory.');
   expect(await memory.retrieveFromMemory(['search'])).toBe('search: failed with {"q":"x"}: "timeout"');
+});
+
+test('memories that the agent records replace older versions, and are kept if the extractor fails', async () => {
+  using clock = new FakeClock(Date.UTC(2026, 10, 19)).install();
+  const extractor = new ScriptedModel([
+    changes({ action: 'update', memory: 1, text: 'Ann lives in Oslo.' }),
+    changes(),
+    { error: new Error('down') },
+  ]);
+  const store = new InMemoryVectorStore();
+  await new SimpleLongTermMemory({ userId: 'ann', store }).recordToMemory('', ['Ann lives in Rome.']);
+  await clock.advance(1);
+  const memory = new SimpleLongTermMemory({ userId: 'ann', store, model: extractor });
+  await memory.recordToMemory('she moved', ['Ann lives in Oslo now.']);
+  expect(await texts(memory)).toEqual(['Ann lives in Oslo.']);
+  expect(extractor.requests[0]?.messages[0]?.text).toContain('Today is 2026-11-19.');
+  await memory.recordToMemory('', ['Ann has a cat.']);
+  await memory.recordToMemory('', ['Ann has a dog.']);
+  expect(await texts(memory)).toEqual(['Ann has a cat.', 'Ann has a dog.', 'Ann lives in Oslo.']);
+});
+
+test('tool memories of an agent are made of its tool calls and their results, by a model or without one', async () => {
+  const extractor = new ScriptedModel([
+    changes({ action: 'add', text: 'search: at most 10 words, else it times out.' }),
+  ]);
+  const store = new InMemoryVectorStore();
+  const found: (readonly string[])[] = [];
+  for (const options of [{ agentId: 'plain' }, { agentId: 'learning', model: extractor }]) {
+    const memory = new SimpleLongTermMemory({ ...options, store, scheme: toolMemory });
+    const toolkit = new Toolkit();
+    toolkit.registerToolFunction(
+      tool({
+        name: 'search',
+        description: '',
+        schema: { type: 'object' },
+        execute: () => Promise.reject(new Error('timeout')),
+      }),
+    );
+    const agent = new ReActAgent({
+      name: 'Friday',
+      model: new ScriptedModel([{ toolCalls: [{ name: 'search', input: { q: 'tea' } }] }, 'It failed.']),
+      toolkit,
+      longTermMemory: memory,
+      longTermMemoryMode: 'static_control',
+      console: false,
+    });
+    await agent.call('Search for tea.');
+    found.push(await texts(memory));
+  }
+  expect(found).toEqual([
+    [expect.stringMatching(/^search: failed with \{"q":"tea"\}: ".*timeout/)],
+    ['search: at most 10 words, else it times out.'],
+  ]);
+  const [prompt = ''] = extractor.requests[0]?.messages.map(({ text }) => text) ?? [];
+  expect(prompt).toContain('calls search with {"q":"tea"}');
+  expect(prompt).toMatch(/result of search \(error\): .*timeout/);
 });
 
 test('hostile messages can neither leave their tag nor speak as the system to the extractor', async () => {

@@ -14,6 +14,7 @@ import type { VectorStoreBase } from '../vector/vector-store-base.ts';
 import { extractMemories, type MemoryChange } from './extract-memories.ts';
 import { LongTermMemoryBase, type LongTermOptions } from './long-term-memory-base.ts';
 import { personalMemory, type MemoryScheme } from './memory-scheme.ts';
+import { saidIn, toolResultsIn, type Said } from './said.ts';
 
 export interface SimpleLongTermMemoryOptions {
   /** Owner of the memories: a person, an agent, or both. At least one. */
@@ -57,7 +58,6 @@ const STOP_MS = 5000;
 const KNOWN = 20;
 /** Maximum searched messages. Messages of users come first. */
 const QUERIES = 8;
-const SILENT: readonly string[] = ['system'];
 
 /**
  * Long-term memory on a vector store, without a service. A model extracts statements from what is new, and they
@@ -109,9 +109,9 @@ export class SimpleLongTermMemory extends LongTermMemoryBase implements AsyncDis
   }
 
   override async record(msgs: readonly Msg[], { signal }: LongTermOptions = {}): Promise<void> {
-    const said = msgs.filter(({ role, text }) => !SILENT.includes(role) && text.trim() !== '');
+    const { isBackground = false, model } = this.#options;
+    const said = model === undefined ? this.#asTold(msgs) : saidIn(msgs, this.#scheme);
     if (said.length === 0) return;
-    const { isBackground = false } = this.#options;
     const work = this.#inOrder((stop) => this.#learn(said, stop), isBackground ? undefined : signal);
     if (!isBackground) return work;
     work.catch((error: unknown) =>
@@ -127,8 +127,8 @@ export class SimpleLongTermMemory extends LongTermMemoryBase implements AsyncDis
     const { read = (text: string) => text, nothing = 'There is nothing to remember.' } = this.#scheme;
     const texts = content.flatMap((text) => read(text.trim()) ?? []).filter((text) => text !== '');
     if (texts.length === 0) return nothing;
-    const changes = texts.map((text) => ({ action: 'add', text }) as const);
-    await this.#inOrder((stop) => this.#apply(changes, [], stop), signal);
+    const said = texts.map((text) => ({ name: 'note', text, isUser: true }));
+    await this.#inOrder((stop) => this.#learn(said, stop, true), signal);
     return `Successfully recorded ${texts.length} ${texts.length === 1 ? 'memory' : 'memories'}.`;
   }
 
@@ -158,34 +158,38 @@ export class SimpleLongTermMemory extends LongTermMemoryBase implements AsyncDis
     await this.flush();
   }
 
-  async #learn(msgs: readonly Msg[], signal: AbortSignal | undefined): Promise<void> {
+  /** Texts that are stored as they are, without a model: of users, or tool results if the scheme is made of those. */
+  #asTold(msgs: readonly Msg[]): readonly Said[] {
+    const { read } = this.#scheme;
+    if (read === undefined) return saidIn(msgs, personalMemory).filter(({ isUser }) => isUser);
+    return toolResultsIn(msgs).flatMap((result) => {
+      const text = read(result);
+      return text === undefined ? [] : [{ name: 'note', text, isUser: false }];
+    });
+  }
+
+  /** @param isWanted whether the texts are to be stored as they are if the model fails or finds nothing in them */
+  async #learn(said: readonly Said[], signal: AbortSignal | undefined, isWanted = false): Promise<void> {
     const { model } = this.#options;
-    if (model === undefined) {
-      const texts = msgs.filter(({ role }) => role === 'user').map(({ text }) => text.trim());
-      return this.#apply(
-        texts.map((text) => ({ action: 'add', text })),
-        [],
-        signal,
-      );
-    }
-    const known = await this.#related(msgs, signal);
-    const changes = await extractMemories(
-      model,
-      this.#scheme,
-      known.map(({ text }) => text),
-      msgs,
-      signal,
-    );
-    await this.#apply(changes, known, signal);
+    const asTold = said.map(({ text }) => ({ action: 'add', text }) as const);
+    if (model === undefined) return this.#apply(asTold, [], signal);
+    const known = await this.#related(said, signal);
+    const old = known.map(({ text }) => text);
+    const changes = await extractMemories(model, this.#scheme, old, said, signal).catch((error: unknown) => {
+      signal?.throwIfAborted();
+      if (!isWanted) throw error;
+      getLogger().log('warn', `Memories are stored as they are: ${messageOf(error)}`);
+      return [];
+    });
+    await this.#apply(changes.length === 0 && isWanted ? asTold : changes, known, signal);
   }
 
   /**
    * Memories about the messages, which new statements may change: the best of each message, then the second best of
    * each, and so on, so that small talk leaves no message without.
    */
-  async #related(msgs: readonly Msg[], signal: AbortSignal | undefined): Promise<readonly MemoryEntry[]> {
-    const isUser = ({ role }: Msg): boolean => role === 'user';
-    const asked = [...msgs.filter(isUser), ...msgs.filter((msg) => !isUser(msg))].slice(0, QUERIES);
+  async #related(said: readonly Said[], signal: AbortSignal | undefined): Promise<readonly MemoryEntry[]> {
+    const asked = said.toSorted((a, b) => Number(b.isUser) - Number(a.isUser)).slice(0, QUERIES);
     const lists: (readonly MemoryEntry[])[] = [];
     for (const { text } of asked)
       lists.push((await this.#search(text, KNOWN, signal)).map(({ entry }) => entry));
@@ -236,8 +240,6 @@ export class SimpleLongTermMemory extends LongTermMemoryBase implements AsyncDis
 
   async #dropOldest(): Promise<void> {
     const { maxMemories = 10_000 } = this.#options;
-    const count = await this.#store.count({ owner: this.#owner });
-    if (count <= maxMemories) return;
     const entries = await this.list();
     await this.#store.delete({ ids: entries.slice(maxMemories).map(({ id }) => id) });
   }
@@ -255,7 +257,7 @@ export class SimpleLongTermMemory extends LongTermMemoryBase implements AsyncDis
       text,
       embedding: vectors?.embeddings[0],
       limit: Math.min(1000, limit * 4),
-      filter: { owner: this.#owner },
+      documentIds: [this.#owner],
       signal,
     });
     return found
