@@ -68,6 +68,29 @@ test('any text: no chunk is too long, no character is lost or cut', () => {
   );
 });
 
+test('hostile texts of a megabyte are split in linear time', { timeout: 20_000 }, () => {
+  const settings = { maxTokens: 64, overlapTokens: 8, splitBy: 'sentence' } as const;
+  const texts = {
+    'no space at all': 'x'.repeat(2e6),
+    'only abbreviations': 'A. '.repeat(5e5),
+    'wide characters': '漢'.repeat(5e5),
+    'blank lines': '\n \n'.repeat(3e5) + 'x',
+  };
+  for (const [name, text] of Object.entries(texts)) {
+    const parts = splitText(text, settings);
+    expect(Math.max(...parts.slice(0, 1000).map(estimateTextTokens)), name).toBeLessThanOrEqual(64);
+  }
+  const spaces = `# a${' '.repeat(1e5)}b${'#'.repeat(1e5)}`;
+  expect(markdownSections(spaces)[0]?.metadata?.['heading']).toBe(spaces.slice(2));
+});
+
+test('marks at the end of a heading belong to it only without a space', () => {
+  const headings = ['# C#', '## Plain ##', '# #', '#No', '### a b ### '].map(
+    (line) => markdownSections(line)[0]?.metadata?.['heading'],
+  );
+  expect(headings).toEqual(['C#', 'Plain', undefined, undefined, 'a b']);
+});
+
 test('Markdown: one section below each heading, with the path of headings; code is no heading', () => {
   const sections = markdownSections('Intro\n# Guide\nA\n## Install\n```\n# not a heading\n```\n# End\nB');
   expect(

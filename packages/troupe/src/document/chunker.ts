@@ -1,7 +1,7 @@
 import { checkNumber } from '../util/check-number.ts';
 import { sha256 } from '../util/hash.ts';
 import type { Chunk, ChunkMetadata, Section, SourceDocument } from './chunk.ts';
-import { estimateTextTokens } from './text-tokens.ts';
+import { estimateTextTokens, tokenQuarters } from './text-tokens.ts';
 import { splitSentences } from './sentences.ts';
 
 export interface ChunkerOptions {
@@ -81,21 +81,23 @@ function unitsOf(text: string, splitBy: Settings['splitBy']): readonly string[] 
   return splitSentences(text);
 }
 
-/** A unit that is too long, cut at white space, or anywhere if there is none. */
+/** A unit that is too long, cut at white space, or anywhere if there is none. In linear time. */
 function hardSplit(unit: string, maxTokens: number): readonly string[] {
   if (estimateTextTokens(unit) <= maxTokens) return [unit];
   const parts: string[] = [];
-  let rest = unit;
-  while (estimateTextTokens(rest) > maxTokens) {
-    let end = Math.max(1, Math.floor((rest.length * maxTokens) / estimateTextTokens(rest)));
-    while (end > 1 && estimateTextTokens(rest.slice(0, end)) > maxTokens) end = Math.ceil(end * 0.9) - 1;
-    const space = rest.lastIndexOf(' ', end);
-    if (space > end / 2) end = space + 1;
-    else if (/[\ud800-\udbff]/.test(rest[end - 1] ?? '')) end += 1; // not inside of a character
-    parts.push(rest.slice(0, end));
-    rest = rest.slice(end);
+  let [start, at, size, behindSpace] = [0, 0, 0, 0];
+  for (const char of unit) {
+    if (size + tokenQuarters(char) > 4 * maxTokens) {
+      const end = behindSpace > (start + at) / 2 ? behindSpace : at;
+      parts.push(unit.slice(start, end));
+      size = tokenQuarters(unit.slice(end, at));
+      start = end;
+    }
+    at += char.length;
+    size += tokenQuarters(char);
+    if (char === ' ') behindSpace = at;
   }
-  return rest === '' ? parts : [...parts, rest];
+  return [...parts, unit.slice(start)];
 }
 
 /** Last units that fit into the overlap. */

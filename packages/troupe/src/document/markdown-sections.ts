@@ -1,6 +1,5 @@
 import type { Section } from './chunk.ts';
 
-const HEADING = /^(#{1,6})\s+(.+?)\s*#*\s*$/;
 const FENCE = /^\s*(```|~~~)/;
 
 /**
@@ -24,16 +23,28 @@ export function markdownSections(text: string, above: readonly string[] = []): r
   };
   for (const line of text.split(/\r?\n/)) {
     if (FENCE.test(line)) isCode = !isCode;
-    const found = isCode ? null : HEADING.exec(line);
-    if (found !== null) {
+    const found = isCode ? undefined : headingOf(line);
+    if (found !== undefined) {
       flush();
-      const level = (found[1] ?? '').length;
+      const { level, title } = found;
       path.length = Math.min(path.length, level - 1);
       while (path.length < level - 1) path.push('');
-      path.push(found[2] ?? '');
+      path.push(title);
     }
     lines.push(line);
   }
   flush();
   return sections;
+}
+
+/** Heading of a line, without the marks at its end: `## C# ##` is `C#`. */
+function headingOf(line: string): { level: number; title: string } | undefined {
+  const level = /^#{1,6}(?=\s)/.exec(line)?.[0].length;
+  if (level === undefined) return undefined;
+  const rest = line.slice(level).trim();
+  let end = rest.length;
+  while (rest[end - 1] === '#') end--;
+  const isClosed = end === 0 || /\s/.test(rest[end - 1] ?? '');
+  const title = isClosed ? rest.slice(0, end).trimEnd() : rest;
+  return title === '' ? undefined : { level, title };
 }

@@ -76,8 +76,10 @@ async function readWord(mammoth) {
 
 async function readExcel({ default: readSheets }) {
   const sheets = await readSheets(Buffer.from(data));
+  // A time of the day is a date of the first day of Excel's calendar.
+  const time = (iso) => iso.replace(/^1899-12-3[01]T/, '').replace(/T00:00:00.000Z$/, '').replace(/(?:[.]000)?Z$/, '');
   const text = (cell) =>
-    cell === null || cell === undefined ? '' : cell instanceof Date ? cell.toISOString().replace(/T00:00:00.000Z$/, '') : String(cell);
+    cell === null || cell === undefined ? '' : cell instanceof Date ? time(cell.toISOString()) : String(cell);
   return { result: { kind, sheets: sheets.map(({ sheet, data }) => ({ sheet, data: data.map((row) => row.map(text)) })) } };
 }
 

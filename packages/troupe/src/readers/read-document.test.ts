@@ -6,7 +6,10 @@ import { describe, expect, test } from 'vitest';
 import type { SourceDocument } from '../document/chunk.ts';
 import { readDocument } from './read-document.ts';
 
-/** Made by LibreOffice 7.4 of Debian from pages, a sheet and slides with the same content. */
+/**
+ * Made by LibreOffice 7.4 of Debian from pages, a sheet and slides with the same content. `report.docx` and `season.xlsx`:
+ * `soffice --headless --convert-to docx:"MS Word 2007 XML" report.html` and `--convert-to xlsx season.fods`.
+ */
 const FILES = join(import.meta.dirname, '../../test/knowledge/files');
 const realFile = (id: string): { id: string; data: Uint8Array } => ({
   id,
@@ -48,6 +51,37 @@ describe('files of LibreOffice', () => {
       [
         '### Groups\n\nGroups of more than twelve write to the porter first — café tables can be reserved.',
         { heading: 'Observatory handbook > Visitors > Groups' },
+      ],
+    ]);
+  });
+
+  test('Word: cells over several rows and columns keep the table straight; lists, links and any script', async () => {
+    const { sections } = await readDocument(realFile('report.docx'));
+    expect(sections.map(({ metadata }) => metadata)).toEqual([
+      { heading: 'Report of the dam' },
+      { heading: 'Report of the dam > Findings' },
+      { heading: 'Report of the dam > Costs' },
+    ]);
+    const texts = sections.map(({ content }) => (content.type === 'text' ? content.text : ''));
+    expect(texts[1]).toContain(
+      '- It has not grown since 2027.\n\n- The gates close in 90 seconds.\n\n' +
+        '| Gate |  | Seconds |\n| --- | --- | --- |\n| North | upper | 88 |\n| North | lower | 92 |',
+    );
+    expect(texts[2]).toContain('€ 140,000 — see [the list](https://example.com/costs)');
+    expect(texts[2]).toContain('Straße über den Damm bleibt geöffnet. 水坝检查完毕。 Плотина исправна.');
+  });
+
+  test('Excel: a title above the table, dates, times, a broken formula, lines in a cell', async () => {
+    expect(shown(await readDocument(realFile('season.xlsx')))).toEqual([
+      [
+        [
+          'Season of 2031\n',
+          '| Day | Start | Share | Clear | Sum |',
+          '| --- | --- | --- | --- | --- |',
+          '| 2031-03-09 | 21:30:00 | 0.125 | 1 |  |',
+          '| 2031-03-10T18:45:00 | line one line two |  |  | 0.3 |',
+        ].join('\n'),
+        { heading: 'Season of 2031', sheet: 'Season', rows: '3-4' },
       ],
     ]);
   });

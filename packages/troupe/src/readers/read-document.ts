@@ -42,7 +42,9 @@ const READERS: Readonly<Record<DocumentFormat, (job: ReadJob) => ReadContent | P
   text: ({ bytes }) => ({ sections: textSection(textOfBytes(bytes)) }),
   markdown: ({ bytes }) => readMarkdown(textOfBytes(bytes)),
   html: readHtml,
-  csv: ({ bytes, tables }) => ({ sections: tableSections(csvRows(textOfBytes(bytes)), tables) }),
+  csv: ({ bytes, tables, limits: { maxChars } }) => ({
+    sections: tableSections(csvRows(textOfBytes(bytes)), tables, {}, { maxChars }),
+  }),
   json: ({ bytes }) => ({ sections: jsonSections(jsonOf(textOfBytes(bytes))) }),
   jsonl: ({ bytes }) => ({
     sections: jsonSections(textOfBytes(bytes).split(/\r?\n/).filter(Boolean).map(lineOf)),
@@ -125,8 +127,13 @@ async function readPdf({ bytes, limits, signal }: ReadJob): Promise<ReadContent>
   return { sections: pageSections(pages), title };
 }
 
+/** Entries of an Office file that are read: without images, films and sounds unless they are wanted. */
+function wantedEntries(includeImages: boolean): (name: string) => boolean {
+  return (name) => includeImages || !/^\w+\/media\//.test(name);
+}
+
 async function readWord({ bytes, limits, includeImages, signal }: ReadJob): Promise<ReadContent> {
-  const safe = zipStored(await unzip(bytes, limits));
+  const safe = zipStored(await unzip(bytes, limits, wantedEntries(includeImages)));
   const { html, images } = await runParser('word', safe, limits, { includeImages, signal });
   const { text } = htmlToText(html, 'about:blank', { hasMarkdownTables: true });
   const { sections, title } = readMarkdown(text);
@@ -139,7 +146,7 @@ async function readWord({ bytes, limits, includeImages, signal }: ReadJob): Prom
 }
 
 async function readExcel({ bytes, limits, tables, signal }: ReadJob): Promise<ReadContent> {
-  const safe = zipStored(await unzip(bytes, limits));
+  const safe = zipStored(await unzip(bytes, limits, wantedEntries(false)));
   const { sheets } = await runParser('excel', safe, limits, { signal });
   return {
     sections: sheets.flatMap(({ sheet, data }) =>
@@ -147,13 +154,18 @@ async function readExcel({ bytes, limits, tables, signal }: ReadJob): Promise<Re
         data.map((row) => row.map(String)),
         tables,
         { sheet },
+        limits,
       ),
     ),
   };
 }
 
 async function readPowerPoint({ bytes, limits, tables, includeImages }: ReadJob): Promise<ReadContent> {
-  const sections = slideSections(await unzip(bytes, limits), { tables, includeImages });
+  const sections = slideSections(await unzip(bytes, limits, wantedEntries(includeImages)), {
+    tables,
+    includeImages,
+    ...limits,
+  });
   const title = sections[0]?.metadata?.['heading'];
   return { sections, ...(typeof title === 'string' && { title }) };
 }

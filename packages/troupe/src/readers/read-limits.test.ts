@@ -8,6 +8,7 @@ import type { ReadLimits } from './read-options.ts';
 import { zipStored } from './zip-file.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const latin1 = (data: Uint8Array): string => Buffer.from(data).toString('latin1');
 const MIB = 1024 ** 2;
 
 /** Error of a reading, or the number of sections. */
@@ -99,6 +100,63 @@ describe('bombs are refused', () => {
     expect(await outcome('a.pdf', pdf(one), { maxRatio: 1e9, maxUnpackedBytes: MIB })).toBe(
       `limit_reached: The PDF unpacks to more than ${MIB} bytes (the limit 'maxUnpackedBytes').`,
     );
+  });
+
+  test('PDF: a stream that hides its size, or is broken behind it', async () => {
+    const one = deflateSync(zeros);
+    const hidden = Buffer.concat([
+      one.subarray(0, 2),
+      Uint8Array.of(0, 9, 0, 0xf6, 0xff), // a stored block with the word that seems to end the stream
+      bytes('endstream'),
+      deflateRawSync(zeros),
+    ]);
+    const broken = Buffer.concat([one.subarray(0, one.length - 20), new Uint8Array(300).fill(0xff)]);
+    const outcomes = [
+      await outcome('a.pdf', pdf(hidden)),
+      await outcome('a.pdf', pdf(broken)),
+      await outcome('a.pdf', Buffer.from(latin1(pdf(one)).replace('stream\n', 'stream     \n'), 'latin1')),
+    ];
+    const dense =
+      "limit_reached: A stream of the PDF unpacks to more than 250 times its size (the limit 'maxRatio').";
+    expect(outcomes).toEqual([dense, dense, dense]);
+    const hex = bytes(`${Buffer.from(deflateSync(new Uint8Array(160 * MIB))).toString('hex')}>`);
+    expect(
+      await outcome('a.pdf', pdf(hex, '/ASCIIHexDecode/FlateDecode'), { maxMemoryBytes: 64 * MIB }),
+    ).toBe(
+      `limit_reached: Reading the file takes more than ${64 * MIB} bytes of memory (the limit 'maxMemoryBytes').`,
+    );
+  });
+
+  test('PDF: a blank image is no bomb', async () => {
+    const blank = deflateSync(new Uint8Array(4 * MIB));
+    const file = latin1(pdf(deflateSync(bytes('BT ET'))));
+    const image = `5 0 obj<</Subtype/Image/Length ${blank.length}/Filter/FlateDecode>>stream\n`;
+    const withImage = file.replace(
+      'trailer',
+      `${image}${blank.toString('latin1')}\nendstream endobj\ntrailer`,
+    );
+    expect(await outcome('a.pdf', Buffer.from(withImage, 'latin1'))).toBe(0);
+  });
+
+  test('tables: wide in one row and long in others', async () => {
+    const wide = `${'a,'.repeat(200_000)}b\n`;
+    expect(await outcome('a.csv', `${wide}${'x\n'.repeat(200_000)}`)).toBe(
+      "limit_reached: A table has more than 20000000 characters (the limit 'maxChars').",
+    );
+    expect(await outcome('a.csv', `a,b\n${'x\n'.repeat(300_000)}`)).toBe(6000);
+  });
+
+  test('slides: fields that never end', async () => {
+    const files = new Map(
+      Object.entries({
+        'ppt/presentation.xml': '<p:presentation><p:sldId r:id="r1"/></p:presentation>',
+        'ppt/_rels/presentation.xml.rels': '<Relationship Id="r1" Type="x/slide" Target="slides/s1.xml"/>',
+        'ppt/slides/s1.xml': '<p:sld><a:p><a:t>Hi</a:t></a:p></p:sld>',
+        'ppt/slides/_rels/s1.xml.rels': '<Relationship Id="n" Type="x/notesSlide" Target="../n.xml"/>',
+        'ppt/n.xml': `<a:p><a:fld><a:t>7</a:t></a:fld><a:t>Note.</a:t></a:p>${'<a:fld'.repeat(500_000)}`,
+      }).map(([name, text]) => [name, bytes(text)]),
+    );
+    expect(await outcome('a.pptx', zipStored(files))).toBe(1);
   });
 
   test('time: a parser that does not end is ended', async () => {

@@ -5,15 +5,15 @@ import { checkNumber, MAX_TIMER_MS } from '../util/check-number.ts';
 export interface ReadLimits {
   /** Maximum size of a file. @default 64 MiB */
   readonly maxBytes?: number | undefined;
-  /** Maximum size of all that is packed in a file: entries of an Office file, streams of a PDF. @default 256 MiB */
+  /** Maximum size of all that is packed in a file: entries of an Office file, streams of a PDF. @default 128 MiB */
   readonly maxUnpackedBytes?: number | undefined;
-  /** Maximum ratio of unpacked to packed size of an entry or stream of more than 1 MiB. @default 250 */
+  /** Maximum ratio of unpacked to packed size of an entry or stream of more than 1 MiB, except images in a PDF. @default 250 */
   readonly maxRatio?: number | undefined;
   /** Maximum entries of an Office file, and pages of a PDF. @default 5000 */
   readonly maxEntries?: number | undefined;
   /** Maximum characters of the text. @default 20 million */
   readonly maxChars?: number | undefined;
-  /** Maximum memory that reading a PDF or an Office file may take. @default 1 GiB */
+  /** Maximum memory that reading a PDF or an Office file may take. @default 512 MiB */
   readonly maxMemoryBytes?: number | undefined;
   /** Time limit of a PDF or an Office file. @default 60 seconds */
   readonly timeoutMs?: number | undefined;
@@ -33,11 +33,11 @@ export type SettledLimits = { readonly [Name in keyof ReadLimits]-?: number };
 const MIB = 1024 ** 2;
 const DEFAULTS: SettledLimits = {
   maxBytes: 64 * MIB,
-  maxUnpackedBytes: 256 * MIB,
+  maxUnpackedBytes: 128 * MIB,
   maxRatio: 250,
   maxEntries: 5000,
   maxChars: 20_000_000,
-  maxMemoryBytes: 1024 * MIB,
+  maxMemoryBytes: 512 * MIB,
   timeoutMs: 60_000,
 };
 

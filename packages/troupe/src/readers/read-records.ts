@@ -47,7 +47,7 @@ export async function* readRecords(
     head ??= first ?? [];
     if (records.length === 0 && part > 0) continue;
     // The names of the columns are the first row of each part; its records are counted through the whole file.
-    yield document(tableSections([head, ...records], tables, {}, firstRow - 1));
+    yield document(tableSections([head, ...records], tables, {}, { firstRow: firstRow - 1, maxChars }));
     firstRow += records.length;
   }
 }

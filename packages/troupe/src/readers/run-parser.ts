@@ -15,7 +15,7 @@ const MIB = 1024 ** 2;
 const LOOK_MS = 50;
 
 /**
- * Parses a file in a worker, within limits of time and memory.
+ * Parses a file in a worker, within limits of time and memory. The data go to the worker and are empty here.
  * @throws TroupeError if the file can't be read, goes beyond a limit, or the package is missing
  */
 export async function runParser<Kind extends ParserResult['kind']>(
@@ -29,6 +29,7 @@ export async function runParser<Kind extends ParserResult['kind']>(
   const worker = new Worker(PARSER_WORKER, {
     eval: true,
     workerData: job,
+    transferList: [data.buffer],
     env: {},
     execArgv: [],
     stdout: true,

@@ -27,7 +27,11 @@ const PRESENTATION = 'ppt/presentation.xml';
 /** Sections of a PowerPoint file in the order of its slides: text, tables, notes, and images if wanted. */
 export function slideSections(
   files: Files,
-  { tables, includeImages }: { readonly tables: 'markdown' | 'json'; readonly includeImages: boolean },
+  {
+    tables,
+    includeImages,
+    maxChars,
+  }: { readonly tables: 'markdown' | 'json'; readonly includeImages: boolean; readonly maxChars: number },
 ): readonly Section[] {
   const xml = textOf(files, PRESENTATION);
   if (xml === undefined) throw unreadableFile('The file is no PowerPoint file: it has no presentation.');
@@ -50,27 +54,30 @@ export function slideSections(
     const images = includeImages ? relations.filter(({ type }) => type.endsWith('/image')) : [];
     return [
       ...(text === '' ? [] : [{ content: { type: 'text', text } as const, metadata }]),
-      ...slide.tables.flatMap((rows) => tableSections(rows, tables, metadata)),
+      ...slide.tables.flatMap((rows) => tableSections(rows, tables, metadata, { maxChars })),
       ...images.flatMap((image) => imageSection(files.get(image.path), metadata)),
     ];
   });
 }
 
-function readSlide(xml: string): SlideText {
+/** @param withoutFields leaves out fields, such as the number of the slide */
+function readSlide(xml: string, withoutFields = false): SlideText {
   let title = '';
   const lines: string[] = [];
   const tables: string[][][] = [];
   let [line, isText, isTitle] = ['', false, false];
   let cell: string[] | undefined;
+  let isField = false;
   for (const part of xmlParts(xml)) {
     if (part.kind === 'text') {
-      if (isText) line += part.text;
+      if (isText && !(isField && withoutFields)) line += part.text;
       continue;
     }
     const { kind, name } = part;
     if (kind === 'open' && name === 'p:sp') isTitle = false;
     if (kind === 'open' && name === 'p:ph')
       isTitle = /^(?:title|ctrTitle)$/.test(attributeOf(part.tag, 'type') ?? '');
+    if (name === 'a:fld') isField = kind === 'open';
     if (name === 'a:t') isText = kind === 'open';
     if (kind === 'open' && name === 'a:br') line += ' ';
     if (kind === 'open' && name === 'a:tbl') tables.push([]);
@@ -97,7 +104,7 @@ function readSlide(xml: string): SlideText {
 
 /** Lines of the notes of a slide, without its number. */
 function notesLines(xml: string): readonly string[] {
-  return readSlide(xml.replace(/<a:fld\b[\s\S]*?<\/a:fld>/g, '')).lines;
+  return readSlide(xml, true).lines;
 }
 
 function relationsOf(files: Files, path: string): readonly Relation[] {

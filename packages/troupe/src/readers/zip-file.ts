@@ -20,18 +20,19 @@ interface Entry {
 }
 
 /**
- * Entries of a ZIP file, unpacked within the limits. What an entry says about its size is compared with what comes
+ * Wanted entries of a ZIP file, unpacked within the limits. What an entry says about its size is compared with what comes
  * out, and never trusted. @throws TroupeError for a file that is broken, encrypted or too large
  */
 export async function unzip(
   bytes: Uint8Array,
   limits: SettledLimits,
+  isWanted: (name: string) => boolean = () => true,
 ): Promise<ReadonlyMap<string, Uint8Array>> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const unpacked = new Map<string, Uint8Array>();
   let total = 0;
   for (const entry of readDirectory(bytes, view, limits)) {
-    if (entry.name.endsWith('/')) continue;
+    if (entry.name.endsWith('/') || !isWanted(entry.name)) continue;
     if (unpacked.has(entry.name)) throw unreadableFile(`${NOT_A_ZIP}: an entry is there twice.`);
     total += entry.size;
     if (total > limits.maxUnpackedBytes)
@@ -78,7 +79,13 @@ export function zipStored(entries: ReadonlyMap<string, Uint8Array>): Uint8Array<
   end.setUint16(10, entries.size, true);
   end.setUint32(12, size, true);
   end.setUint32(16, offset, true);
-  return Uint8Array.from(Buffer.concat([...parts, ...directory, new Uint8Array(end.buffer)]));
+  const whole = new Uint8Array(offset + size + 22);
+  let at = 0;
+  for (const part of [...parts, ...directory, new Uint8Array(end.buffer)]) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }
 
 function readDirectory(bytes: Uint8Array, view: DataView, { maxEntries }: SettledLimits): readonly Entry[] {

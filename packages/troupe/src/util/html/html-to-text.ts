@@ -87,7 +87,7 @@ class PageReader {
       if (name === 'title' && this.#title === '') this.#title = plain(content);
       return;
     }
-    this.#page.open(name);
+    this.#page.open(name, tag);
     if (name === 'img') this.#page.write(attribute(tag, 'alt') ?? '');
     if (name === 'a') this.#page.openLink(this.#target(attribute(tag, 'href')));
   }
@@ -123,6 +123,22 @@ class PageReader {
   }
 }
 
+/** A cell of a table, with the numbers of columns and rows that it takes. */
+interface Cell {
+  readonly text: string;
+  readonly columns: number;
+  readonly rows: number;
+}
+
+const MAX_SPAN = 50;
+/** Characters of one page that cells of several rows or columns add. */
+const MAX_REPEATED = 1_000_000;
+
+function spanOf(tag: string, name: 'colspan' | 'rowspan'): number {
+  const span = Math.trunc(Number(attribute(tag, name) ?? 1));
+  return span >= 1 ? Math.min(MAX_SPAN, span) : 1;
+}
+
 /** Writes text in lines. Never reads a finished line again, to stay linear. */
 class PageWriter {
   readonly #lines: string[] = [];
@@ -136,15 +152,19 @@ class PageWriter {
   /** Open tables of Markdown; only the outermost is written as one. */
   #tableDepth = 0;
   #rowCount = 0;
-  #cells: string[] = [];
-  #isInCell = false;
+  #cells: Cell[] = [];
+  /** The open cell of a table. */
+  #cell: Omit<Cell, 'text'> | undefined;
+  /** Cells of rows above that reach into the next rows, by column. */
+  #repeated = 0;
+  readonly #reaching = new Map<number, { readonly text: string; rows: number }>();
 
   constructor(hasMarkdownTables: boolean) {
     this.#hasMarkdownTables = hasMarkdownTables;
   }
 
-  open(name: string): void {
-    if (this.#hasMarkdownTables && this.#openInTable(name)) return;
+  open(name: string, tag: string): void {
+    if (this.#hasMarkdownTables && this.#openInTable(name, tag)) return;
     if (name === 'td' || name === 'th') {
       if (this.#hasWords) this.#put(' | ');
       return;
@@ -196,18 +216,19 @@ class PageWriter {
   }
 
   /** Whether the element is part of a table: a cell is one line, whatever it contains. */
-  #openInTable(name: string): boolean {
+  #openInTable(name: string, tag: string): boolean {
     if (name === 'table') {
       if (this.#tableDepth++ > 0) return true;
       this.#endLine();
       this.#lines.push('');
       this.#rowCount = 0;
+      this.#reaching.clear();
       return true;
     }
     if (this.#tableDepth === 0) return false;
     const isOwn = this.#tableDepth === 1;
     if (name === 'tr' && isOwn) this.#endRow();
-    else if ((name === 'td' || name === 'th') && isOwn) this.#startCell();
+    else if ((name === 'td' || name === 'th') && isOwn) this.#startCell(tag);
     else if (BLOCKS.has(name)) this.write(' ');
     else return false;
     return true;
@@ -226,18 +247,18 @@ class PageWriter {
     return true;
   }
 
-  #startCell(): void {
+  #startCell(tag: string): void {
     this.#endCell();
-    this.#isInCell = true;
+    this.#cell = { columns: spanOf(tag, 'colspan'), rows: spanOf(tag, 'rowspan') };
   }
 
   /** Ends a cell, or the text before the first one. */
   #endCell(): void {
     this.#closeLink();
     const text = this.#line.join('').replace(SPACES, ' ').trim();
-    if (this.#isInCell) this.#cells.push(text);
+    if (this.#cell !== undefined) this.#cells.push({ text, ...this.#cell });
     else if (text !== '') this.#lines.push(text);
-    this.#isInCell = false;
+    this.#cell = undefined;
     this.#line = [];
     this.#hasWords = false;
     this.#endsInSpace = true;
@@ -245,10 +266,32 @@ class PageWriter {
 
   #endRow(): void {
     this.#endCell();
-    const cells = this.#cells;
+    if (this.#cells.length === 0) return;
+    const cells = this.#layOut(this.#cells);
     this.#cells = [];
     if (cells.every((cell) => cell === '')) return;
     this.#lines.push(...(this.#rowCount++ === 0 ? tableHead(cells) : [tableRow(cells)]));
+  }
+
+  /** Texts of a row: a cell of several rows is in each of them, and one of several columns has empty ones behind it. */
+  #layOut(cells: readonly Cell[]): readonly string[] {
+    const row: string[] = [];
+    const fromAbove = (): void => {
+      for (let above; (above = this.#reaching.get(row.length)) !== undefined; row.push(above.text))
+        if (--above.rows === 0) this.#reaching.delete(row.length);
+    };
+    for (const { text, columns, rows } of cells) {
+      fromAbove();
+      this.#repeated += columns * rows === 1 ? 0 : columns * rows * (text.length + 3);
+      const isSpread = this.#repeated <= MAX_REPEATED;
+      for (let extra = 0; extra < (isSpread ? columns : 1); extra++) {
+        const own = extra === 0 ? text : '';
+        if (rows > 1 && isSpread) this.#reaching.set(row.length, { text: own, rows: rows - 1 });
+        row.push(own);
+      }
+    }
+    fromAbove();
+    return row;
   }
 
   #writeWords(text: string): void {
