@@ -2,9 +2,9 @@
  * 100 000 chunks of 384 dimensions in the embedded store, beside other engines in the same run: time to build, times
  * of queries, memory and recall@10 against brute force. Each engine has its own process.
  *
- *     npm run bench -- --vectors [--only sqlite,sqlite-hybrid,memory,usearch]
+ *     npm run bench -- --vectors [--only sqlite,sqlite-hybrid,memory,usearch,hnswlib]
  *
- * `usearch` is measured where it can be found (`npm install --no-save usearch`).
+ * `usearch` and `hnswlib-node` are measured where they can be found: in this folder, or in the one that BENCH_MODULES names.
  */
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
@@ -21,7 +21,9 @@ const CLUSTERS = 1000;
 const QUERIES = 100;
 const NEAREST = 10;
 const BATCH = 1000;
-const ENGINES = ['sqlite', 'sqlite-hybrid', 'memory', 'usearch'];
+const ENGINES = ['sqlite', 'sqlite-hybrid', 'memory', 'usearch', 'hnswlib'];
+/** Candidates that a search of `hnswlib` looks at. */
+const EF = 200;
 
 type Vector = Float32Array<ArrayBuffer>;
 /** Finds the numbers of the nearest vectors. */
@@ -96,6 +98,7 @@ async function measure(name: string, count: number): Promise<void> {
 
 async function build(name: string, vectors: readonly Vector[]): Promise<Engine | undefined> {
   if (name === 'usearch') return buildUsearch(vectors);
+  if (name === 'hnswlib') return buildHnswlib(vectors);
   if (name === 'memory') return fill(new InMemoryVectorStore(), vectors, false);
   const folder = await mkdtemp(join(tmpdir(), 'troupe-vectors-'));
   const store = new SqliteVectorStore(join(folder, 'chunks.db'));
@@ -137,18 +140,49 @@ interface Usearch {
 }
 
 async function buildUsearch(vectors: readonly Vector[]): Promise<Engine | undefined> {
-  let usearch: Usearch;
-  try {
-    usearch = createRequire(import.meta.url)(process.env['BENCH_USEARCH'] ?? 'usearch') as Usearch;
-  } catch {
-    return undefined;
-  }
+  const usearch = load('usearch') as Usearch | undefined;
+  if (usearch === undefined) return undefined;
   const index = new usearch.Index({ metric: 'cos', connectivity: 16, dimensions: DIMENSIONS });
   for (const [key, vector] of vectors.entries()) index.add(BigUint64Array.of(BigInt(key)), vector);
   return {
     close: async () => {},
     search: async (query) => Array.from(index.search(query, NEAREST, 1).keys, Number),
   };
+}
+
+interface Hnswlib {
+  readonly HierarchicalNSW: new (
+    space: 'cosine',
+    dimensions: number,
+  ) => {
+    initIndex(options: { maxElements: number; m: number; efConstruction: number }): void;
+    addPoint(vector: readonly number[], key: number): void;
+    setEf(ef: number): void;
+    searchKnn(query: readonly number[], count: number): { readonly neighbors: readonly number[] };
+  };
+}
+
+async function buildHnswlib(vectors: readonly Vector[]): Promise<Engine | undefined> {
+  const hnswlib = load('hnswlib-node') as Hnswlib | undefined;
+  if (hnswlib === undefined) return undefined;
+  const index = new hnswlib.HierarchicalNSW('cosine', DIMENSIONS);
+  index.initIndex({ maxElements: vectors.length, m: 16, efConstruction: 200 });
+  for (const [key, vector] of vectors.entries()) index.addPoint([...vector], key);
+  index.setEf(EF);
+  return {
+    close: async () => {},
+    search: async (query) => index.searchKnn([...query], NEAREST).neighbors,
+  };
+}
+
+/** Package outside of the dependencies; undefined without an installation. */
+function load(name: string): unknown {
+  const folder = process.env['BENCH_MODULES'];
+  try {
+    return createRequire(folder === undefined ? import.meta.url : join(folder, 'package.json'))(name);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Numbers of the nearest vectors: every vector is compared. */
