@@ -1,8 +1,8 @@
-// Interrupts while a hook after a tool call is about to change the result.
-import { expect, test } from 'vitest';
+// Interrupts before or while a hook changes a tool result or a model message.
+import { describe, expect, test } from 'vitest';
 
-import { ReActAgent, tool } from '../src/index.ts';
-import { ScriptedModel } from '../src/testing/index.ts';
+import { ReActAgent, tool, withRunConfig, type Msg } from '../src/index.ts';
+import { ScriptedModel, type ScriptedTurn } from '../src/testing/index.ts';
 
 /** Pays, interrupts some ticks later, and has a hook that never ends. Returns the result stored, and whether the payment was complete in time. */
 async function payAndInterrupt(ticks: number): Promise<{ output: unknown; isComplete: boolean }> {
@@ -43,4 +43,84 @@ test('a finished tool call whose hook an interrupt cuts off says that it was mad
     expect(output).toContain('The tool call was made, but its result is withheld');
   }
   expect(complete).toBeGreaterThan(5);
+});
+
+describe('a model message that is cut off', () => {
+  const HALF: ScriptedTurn = { text: 'The code is 4711 and', chunkSize: 4, stall: true };
+  const LOOK: ScriptedTurn = { toolCalls: [{ name: 'look', input: {} }] };
+  const hide = (msg: Msg): Msg =>
+    msg.with({ content: msg.text.replaceAll(/\d/g, '*'), metadata: { isHidden: true } });
+
+  /** Calls an agent whose model stalls in the middle of its message, or of its summary, and ends the call. Returns what memory has of it. */
+  async function cutOff(
+    type: 'postReasoning' | 'postSummary',
+    how: 'interrupt' | 'abort' | 'leave' | 'failure',
+    hook: (msg: Msg, stop: () => void) => Msg | Promise<Msg>,
+    turn = HALF,
+  ): Promise<string[]> {
+    const last: ScriptedTurn = how === 'failure' ? { ...turn, stall: false, error: new Error('gone') } : turn;
+    const agent = new ReActAgent({
+      name: 'ann',
+      model: new ScriptedModel(type === 'postSummary' ? [LOOK, last] : [last]),
+      tools: [tool({ name: 'look', execute: () => 'seen' })],
+      maxIters: 1,
+      console: false,
+    });
+    const abort = new AbortController();
+    const stop = (): void => (how === 'abort' ? abort.abort(new Error('gone')) : void agent.interrupt());
+    const run = (_agent: ReActAgent, _args: object, msg: Msg) =>
+      msg.hasContentBlocks('tool_use') ? undefined : hook(msg, stop);
+    agent.registerInstanceHook(type, 'hide', run);
+    const stream = agent.stream('The code?', { signal: abort.signal });
+    let shown = '';
+    let isStopped = false;
+    try {
+      for await (const event of stream) {
+        if (event.type === 'text_delta') shown += event.text;
+        if (!shown.endsWith('and') || how === 'failure' || turn !== HALF || isStopped) continue;
+        isStopped = true;
+        if (how === 'leave') break;
+        stop();
+      }
+    } catch (error) {
+      expect(String(error)).toMatch(/gone|The postSummary hook 'hide' failed: broken/); // the hook gets the sentence in place of a summary too
+    }
+    expect(agent.isRunning).toBe(false);
+    const said = (await agent.memory.getMemory()).filter(
+      (msg) => msg.role === 'assistant' && msg.text !== '' && msg.metadata['_is_interrupted'] === undefined,
+    );
+    return said.filter(({ text }) => !text.startsWith('I have no answer')).map(({ text }) => text);
+  }
+
+  for (const type of ['postReasoning', 'postSummary'] as const) {
+    test.each(['interrupt', 'abort', 'leave', 'failure'] as const)(
+      `by %s is stored as ${type} hooks leave it`,
+      async (how) => {
+        expect(await cutOff(type, how, hide)).toEqual(['The code is **** and']);
+        expect(await cutOff(type, how, async (msg) => hide(msg))).toEqual(['The code is **** and']);
+      },
+    );
+
+    test(`is not stored if a ${type} hook fails or hangs`, async () => {
+      await withRunConfig({ logging: 'silent' }, async () => {
+        const fail = (): never => {
+          throw new Error('broken');
+        };
+        for (const how of ['interrupt', 'abort', 'leave', 'failure'] as const)
+          expect(await cutOff(type, how, fail)).toEqual([]);
+        for (const how of ['interrupt', 'abort', 'leave'] as const)
+          expect(await cutOff(type, how, () => new Promise<never>(() => {}))).toEqual([]);
+      });
+    });
+
+    test(`is not stored if a ${type} hook is cut off, which began after its end`, async () => {
+      const whole: ScriptedTurn = { text: 'The code is 4711 and', chunkSize: 4 };
+      const hang = (_msg: Msg, stop: () => void) => {
+        stop();
+        return new Promise<never>(() => {});
+      };
+      for (const how of ['interrupt', 'abort'] as const)
+        expect(await cutOff(type, how, hang, whole)).toEqual([]);
+    });
+  }
 });

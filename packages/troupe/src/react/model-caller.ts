@@ -29,7 +29,7 @@ export class ModelCaller {
   }
 
   /**
-   * Resolves to the model message. If the model call is stopped or fails, the text so far is kept in memory. A prompt that the model
+   * Resolves to the model message. If the model call is stopped or fails, the text so far is kept in memory, as its hooks leave it. A prompt that the model
    * refuses as too long is compressed, and sent once more.
    */
   async call(call: ModelCall, reply: ReplyState): Promise<Msg> {
@@ -131,8 +131,10 @@ export class ModelCaller {
     } catch (error) {
       const rest = draft.cutShort();
       if (rest !== undefined) {
-        await reply.storeWithoutRunning(rest);
-        await agent.self.print(rest);
+        const args = { toolChoice: request.toolChoice, turn: control.turn, ...prompt };
+        const kept = await reply.hookCutMsg(purpose, args, rest);
+        if (kept !== undefined) await reply.storeWithoutRunning(kept);
+        await agent.self.print(kept ?? rest); // shown already
       }
       throw error;
     }

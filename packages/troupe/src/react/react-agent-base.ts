@@ -9,6 +9,7 @@ import type { HookOptions } from '../hooks/hook-table.ts';
 import type { hookOptionTypes, hookTypes } from '../hooks/hooked-module.ts';
 import {
   callHook,
+  runPostHooks,
   runPreHooks,
   type HookContext,
   type HookControls,
@@ -175,6 +176,12 @@ export abstract class ReActAgentBase extends AgentBase {
       options,
     );
     return { messages, generation, http };
+  }
+
+  /** Has the hooks after a model call change a model message that was cut off. Controls have no effect: the reply ends anyway. */
+  protected hookCutMsg(type: 'postReasoning' | 'postSummary', args: SummaryArgs, msg: Msg): Promise<Msg> {
+    const options = { kind: A_MSG, controls: { ...controlsOf(() => undefined), take: () => {} } };
+    return runPostHooks(this, type, this.hooksOf(type), Object.freeze({ ...args }), msg, options);
   }
 
   /** The control that hooks after reasoning, or after a tool call, returned. Returned once. */

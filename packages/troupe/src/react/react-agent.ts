@@ -150,6 +150,7 @@ export class ReActAgent extends ReActAgentBase {
       prompt: async (purpose, turn) => this.hookedPrompt(turn) ?? this.makePrompt(purpose, turn),
       hookAgain: (purpose, prompt, turn) =>
         this.hookAgain(purpose === 'summary' ? 'preSummary' : 'preReasoning', { turn, ...prompt }),
+      hookCutMsg: (type, args, msg) => this.hookCutMsg(type, args, msg),
       showDraft: (purpose, draft, delta, control) => {
         const type = purpose === 'summary' ? 'summaryChunk' : 'reasoningChunk';
         if (this.hooksOf(type).length === 0) return this.printDraft(draft, control);
@@ -242,7 +243,7 @@ export class ReActAgent extends ReActAgentBase {
         if (this.#canForceTools) toolChoice = { name: STRUCTURED_OUTPUT_TOOL };
       }
     }
-    const summary = await reply.hooked(this.summarizing(reply.control.turn));
+    const summary = await reply.hooked('postSummary', this.summarizing(reply.control.turn));
     return endReply(withoutToolCalls(summary), 'max_iters', reply);
   }
 
@@ -258,7 +259,7 @@ export class ReActAgent extends ReActAgentBase {
     for (const { id } of steering) reply.requestIds.add(id);
     await reply.remember(steering);
     const modelMsg = await reply
-      .hooked(this.reasoning(toolChoice, reply.control.turn))
+      .hooked('postReasoning', this.reasoning(toolChoice, reply.control.turn))
       .finally(() => this.#modelCaller.giveNoticesBack(reply));
     return new OpenExchange(modelMsg, {
       grantedTools: reply.grantedTools,

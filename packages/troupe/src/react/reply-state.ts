@@ -4,21 +4,34 @@ import type { TurnControl } from '../agent/turn/turn-control.ts';
 import type { Turn } from '../agent/turn/turn.ts';
 import { resultsIn, type UnfinishedToolCalls } from '../approval/unfinished-tool-calls.ts';
 import { OpenExchange } from '../approval/open-exchange.ts';
+import { getLogger } from '../config/run-config.ts';
+import { messageOf } from '../errors.ts';
 import type { OrderedMemory } from '../memory/ordered-memory.ts';
 import { withoutResults, type CallStart } from '../approval/call-start.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import type { ModelDelta } from '../message/model-delta.ts';
 import type { MsgDraft } from '../message/msg-draft.ts';
 import type { Msg } from '../message/msg.ts';
+import type { ToolChoice } from '../model/chat-model-base.ts';
 import type { KnowledgeCitation } from '../rag/citation-text.ts';
 import type { KnowledgeBase } from '../rag/knowledge-base.ts';
 import type { Toolkit } from '../toolkit/toolkit.ts';
+import { untilStopped } from '../util/async/grace.ts';
 import { assertValidReplacement } from './model-message.ts';
 import type { ModelCallPurpose, ModelPrompt } from '../agent/turn/hook-results.ts';
 import type { ReActAgentOptions } from './react-agent-options.ts';
 import type { ReActAgentBase } from './react-agent-base.ts';
 import { RepeatedFailures } from './repeated-failures.ts';
 import { StructuredOutputTool } from './structured-output-tool.ts';
+
+/** Hooks after a model call. */
+type PostModelHook = 'postReasoning' | 'postSummary';
+
+/** Arguments of the hooks after a model call. */
+interface ModelCallArgs extends ModelPrompt {
+  readonly toolChoice: ToolChoice | undefined;
+  readonly turn: Turn;
+}
 
 /** The agent as the parts of a reply use it: with what `ReActAgent` keeps private or protected. */
 export interface ReplyAgent {
@@ -35,6 +48,8 @@ export interface ReplyAgent {
   readonly prompt: (purpose: ModelCallPurpose, turn: Turn) => Promise<ModelPrompt>;
   /** Has the hooks before a model call change a prompt that was made anew. */
   readonly hookAgain: (purpose: ModelCallPurpose, prompt: ModelPrompt, turn: Turn) => Promise<ModelPrompt>;
+  /** Has the hooks after a model call change a model message that was cut off. */
+  readonly hookCutMsg: (type: PostModelHook, args: ModelCallArgs, msg: Msg) => Promise<Msg>;
   /**
    * Prints a model message that grows, then runs the `reasoningChunk` or `summaryChunk` hooks. Returns a promise only where somebody is
    * slow, or a hook is registered.
@@ -160,6 +175,25 @@ export class ReplyState implements ReplyScope {
     if (!this.control.state.isOver) await this.closeExchange(new OpenExchange(modelMsg));
   }
 
+  /** A model message that was cut off, as the hooks after the model call leave it; undefined if they fail, or take too long after a stop. */
+  async hookCutMsg(purpose: ModelCallPurpose, args: ModelCallArgs, msg: Msg): Promise<Msg | undefined> {
+    const type: PostModelHook = purpose === 'summary' ? 'postSummary' : 'postReasoning';
+    if (this.agent.self.hooksOf(type).length === 0) return msg;
+    const { signal } = this.control;
+    let kept: Msg | undefined;
+    const done = this.agent.hookCutMsg(type, args, msg).then(async (changed) => {
+      if (changed !== msg) assertValidReplacement(changed, await this.memory.recall());
+      kept = changed;
+    });
+    try {
+      await untilStopped(done, signal);
+    } catch (error) {
+      if (!signal.aborted)
+        getLogger().log('warn', `The text of a model message so far is withheld: ${messageOf(error)}`);
+    }
+    return kept;
+  }
+
   /** Stores an exchange whose tool calls are not run: tool results among the messages are theirs, and the rest is read after them. */
   async skipToolCalls(open: OpenExchange, msgs: readonly Msg[]): Promise<void> {
     for (const result of resultsIn(msgs)) if (open.isUnfinished(result.id)) open.addResult(result);
@@ -182,16 +216,17 @@ export class ReplyState implements ReplyScope {
   }
 
   /**
-   * Waits for a model message and its hooks. If that fails, the model's own message is kept in memory, unless `postReasoning` hooks may
-   * have had to change it.
+   * Waits for a model message and its hooks. If that fails, the model's own message is kept in memory, unless hooks may have had to
+   * change it.
+   * @param type the hooks after the model call
    */
-  async hooked(reasoning: Promise<Msg>): Promise<Msg> {
+  async hooked(type: PostModelHook, called: Promise<Msg>): Promise<Msg> {
     try {
-      const msg = await reasoning;
+      const msg = await called;
       if (msg !== this.modelMsg) assertValidReplacement(msg, await this.memory.recall());
       return msg;
     } catch (error) {
-      if (this.modelMsg !== undefined && this.agent.self.hooksOf('postReasoning').length === 0)
+      if (this.modelMsg !== undefined && this.agent.self.hooksOf(type).length === 0)
         await this.storeWithoutRunning(this.modelMsg);
       throw error;
     } finally {
