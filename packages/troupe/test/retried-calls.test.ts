@@ -65,6 +65,25 @@ test('an answer without structured output is no answer to a call that wants it',
   expect(first.metadata).toEqual({ sum: 3 });
 });
 
+test('structured output that is given again is whole, also in another process', async () => {
+  const Day = z.object({ day: z.string().transform((text) => new Date(text)) });
+  const Length = z.object({ length: z.string().transform((text) => text.length) }); // its output is no input of it
+  for (const [structuredModel, given, structured] of [
+    [Day, { day: '2026-01-31' }, { day: new Date('2026-01-31') }],
+    [Length, { length: 'four' }, { length: 4 }],
+    [z.number(), { value: 7 }, 7],
+  ] as const) {
+    const agent = payer([{ toolCalls: [{ name: 'generate_response', input: given }] }]);
+    const first = await agent.call(input, { structuredModel });
+    const other = payer([]); // no model is asked
+    other.loadStateDict(JSON.parse(JSON.stringify(agent.stateDict())) as JsonObject);
+    for (const one of [agent, other]) {
+      const again = await one.call(input, { structuredModel, isRetry: true });
+      expect([again.id, again.metadata, again.structured]).toEqual([first.id, first.metadata, structured]);
+    }
+  }
+});
+
 test('unfinished tool calls go on: one with a side effect that had begun is not run again', async () => {
   const paid: string[] = [];
   const begun = Promise.withResolvers<void>();

@@ -38,7 +38,12 @@ export async function endReply(
 }
 
 /** Ends the reply with an answer that is in memory already. */
-export async function repeatAnswer(answer: Msg, { control, agent }: ReplyState): Promise<Msg> {
+export async function repeatAnswer(stored: Msg, reply: ReplyState): Promise<Msg> {
+  const { control, agent, memory, structuredOutput } = reply;
+  const isLoaded = structuredOutput !== undefined && stored.structured === undefined; // its JSON has the metadata only
+  const answer = isLoaded
+    ? stored.with({ structured: await structuredOutput.restore(stored, await memory.recall()) })
+    : stored;
   control.commit(answer);
   await agent.self.print(answer);
   return answer;

@@ -1,4 +1,5 @@
 import type { Exchange } from '../message/exchange.ts';
+import type { Msg } from '../message/msg.ts';
 import { AnswerSchema } from '../model/structured/answer-schema.ts';
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { tool, type Tool, type ToolCallResult } from '../toolkit/tool/tool.ts';
@@ -47,15 +48,32 @@ export class StructuredOutputTool {
         call.name === STRUCTURED_OUTPUT_TOOL && result?.status === 'ok'
           ? savedIn(result.metadata)
           : undefined;
-      if (output === undefined) continue;
-      const { answer: metadata, form } = output;
-      if (form === undefined) return { metadata, structured: this.#schema.unwrap(metadata) };
-      if (form === 'object') return { metadata, structured: metadata };
-      if (form === 'value') return { metadata, structured: metadata['value'] };
-      const checked = await this.#schema.check(metadata);
-      return { metadata, structured: checked.ok ? checked.value : undefined };
+      if (output !== undefined) return this.#outputOf(output);
     }
     return undefined;
+  }
+
+  /** The `structured` of an answer that was loaded: from the tool result before it, or else from its metadata. */
+  async restore(answer: Msg, history: readonly Msg[]): Promise<unknown> {
+    const earlier = history.slice(
+      0,
+      history.findIndex(({ id }) => id === answer.id),
+    );
+    const results: readonly ToolCallResult[] = earlier.flatMap((msg) => msg.getContentBlocks('tool_result'));
+    const result = results.findLast(({ name, status }) => name === STRUCTURED_OUTPUT_TOOL && status === 'ok');
+    const { metadata } = answer;
+    const { structured } = await this.#outputOf(
+      savedIn(result?.metadata) ?? { answer: metadata, form: 'arguments' },
+    );
+    return structured ?? this.#schema.unwrap(metadata);
+  }
+
+  async #outputOf({ answer: metadata, form }: StoredOutput): Promise<ReplyOutput> {
+    if (form === undefined) return { metadata, structured: this.#schema.unwrap(metadata) };
+    if (form === 'object') return { metadata, structured: metadata };
+    if (form === 'value') return { metadata, structured: metadata['value'] };
+    const checked = await this.#schema.check(metadata);
+    return { metadata, structured: checked.ok ? checked.value : undefined };
   }
 }
 
@@ -76,9 +94,10 @@ function toSaved(value: unknown, input: JsonObject): SavedOutput {
   }
 }
 
-function savedIn({ answer, form }: JsonObject = {}):
-  | (Partial<SavedOutput> & Pick<SavedOutput, 'answer'>)
-  | undefined {
+/** The same, also as version 0.1 saved it: without a form. */
+type StoredOutput = Partial<SavedOutput> & Pick<SavedOutput, 'answer'>;
+
+function savedIn({ answer, form }: JsonObject = {}): StoredOutput | undefined {
   if (!isJsonObject(answer)) return undefined;
   if (form === 'object' || form === 'value' || form === 'arguments') return { answer, form };
   const { _is_raw: isRaw, ...rest } = answer; // the form saved by version 0.1
