@@ -336,7 +336,7 @@ class Program {
       told.push({ name, id: msg.id, text: msg.text, after: 0 });
     if (msg.endReason !== 'stopped' && !saved.includes(msg.id))
       faults.push(`the answer ${msg.text} was told before its save`);
-    if (msg.text.includes('SECRET')) faults.push(`the raw answer ${msg.text} was told`);
+    if (/SECRET|CARD-DATA/.test(JSON.stringify(msg))) faults.push(`the raw answer ${msg.text} was told`);
     if (status === 'finished' && msg.endReason === 'structured') {
       this.#counts.structured++;
       if (!Answer.safeParse(msg.structured).success)
