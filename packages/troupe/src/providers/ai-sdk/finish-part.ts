@@ -7,6 +7,9 @@ import { lostAnswer } from './ai-sdk-error.ts';
 import type { SpecVersion } from './language-model.ts';
 import { numberOf, stringOf } from '../../model/http/wire-values.ts';
 
+/** Reason of Claude for an answer that it wants to continue. */
+const PAUSED = 'pause_turn';
+
 /**
  * Why the answer has ended: one word in v2, since then also the provider's own one (`raw`).
  * @throws ModelError if it has broken off.
@@ -19,8 +22,9 @@ export function reasonOf(
   const unified = stringOf(isJsonObject(finishReason) ? finishReason['unified'] : finishReason);
   switch (unified) {
     case 'stop':
+      return raw === PAUSED ? 'other' : 'stop';
     case 'length':
-      return unified;
+      return 'length';
     case 'tool-calls':
       return 'tool_calls';
     case 'content-filter':

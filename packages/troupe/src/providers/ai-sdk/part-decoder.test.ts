@@ -421,6 +421,7 @@ describe('the end', () => {
     ['v3', { unified: 'other', raw: 'pause' }, 'other'],
     ['v3', { unified: 'content-filter', raw: 'SAFETY' }, 'content_filter'],
     ['v4', { unified: 'content-filter', raw: 'content_filter' }, 'content_filter'],
+    ['v4', { unified: 'stop', raw: 'pause_turn' }, 'other'],
     ['v4', { unified: 'content-filter', raw: 'refusal' }, 'refusal'],
     ['v4', { unified: 'content-filter', raw: 'stop' }, 'refusal'],
     ['v4', { unified: 'content-filter', raw: undefined }, 'refusal'],

@@ -59,7 +59,7 @@ export function isTakenByAiSdk(block: ContentBlock, target: PromptTarget): boole
 export function toProviderParts(
   block: ProviderToolBlock,
   content: readonly ContentBlock[],
-  { provider }: PromptTarget,
+  { provider, isStored }: PromptTarget,
 ): object[] {
   const kept = keptOf(block.providerMeta, provider);
   const metadata = metadataOf(block.providerMeta, provider);
@@ -67,7 +67,7 @@ export function toProviderParts(
   if (typeof kept?.['kind'] === 'string') return [{ type: 'custom', kind: kept['kind'], ...options }];
   const other = block.type === 'provider_tool_use' ? 'provider_tool_result' : 'provider_tool_use';
   const isPaired = content.some((one) => one.type === other && one.id === block.id);
-  if (kept === undefined || (!isPaired && !isOpenAI(provider)))
+  if (kept === undefined || (!isPaired && !(isOpenAI(provider) && isStored)))
     return [{ type: 'text', text: providerToolText(block).text }];
   const call = { toolCallId: block.id, toolName: block.name };
   if (block.type === 'provider_tool_use')
