@@ -188,6 +188,53 @@ test.each([
   ],
   [chatProviderTools.openrouterWeb({ maxResults: 2 }), { plugins: [{ id: 'web', max_results: 2 }] }],
   [
+    chatProviderTools.openrouterSearch({ engine: 'exa', maxResults: 3, excludedDomains: ['a.example'] }),
+    {
+      tools: [
+        { type: 'function' },
+        { type: 'function' },
+        {
+          type: 'openrouter:web_search',
+          parameters: { engine: 'exa', max_results: 3, excluded_domains: ['a.example'] },
+        },
+      ],
+    },
+  ],
+  [
+    chatProviderTools.openrouterTool('datetime'),
+    { tools: [{ type: 'function' }, { type: 'function' }, { type: 'openrouter:datetime' }] },
+  ],
+  [
+    chatProviderTools.perplexitySearch({
+      domains: ['-a.example'],
+      recency: 'week',
+      searchContextSize: 'low',
+    }),
+    {
+      search_domain_filter: ['-a.example'],
+      search_recency_filter: 'week',
+      web_search_options: { search_context_size: 'low' },
+    },
+  ],
+  [
+    chatProviderTools.zhipuSearch({ count: 5 }),
+    {
+      tools: [
+        { type: 'function' },
+        { type: 'function' },
+        {
+          type: 'web_search',
+          web_search: { enable: true, search_engine: 'search_std', search_result: true, count: 5 },
+        },
+      ],
+    },
+  ],
+  [
+    chatProviderTools.dashscopeSearch({ forced: true }),
+    { enable_search: true, search_options: { forced_search: true } },
+  ],
+  [chatProviderTools.hunyuanSearch(), { enable_enhancement: true, citation: true, search_info: true }],
+  [
     chatProviderTools.groqTool('browser_search'),
     { tools: [{ type: 'function' }, { type: 'function' }, { type: 'browser_search' }] },
   ],
@@ -201,6 +248,26 @@ test.each([
   });
   await model.call({ messages: [Msg.user('Hi.')], tools: TOOLS });
   expect(JSON.parse(sent[0]?.body ?? '')).toMatchObject(fields);
+});
+
+test('fields of several tools are joined', async () => {
+  const sent: SentRequest[] = [];
+  const model = new OpenAIChatModel({
+    modelName: 'gpt-4.1',
+    apiKey: 'key',
+    providerTools: [
+      chatProviderTools.openrouterWeb({ maxResults: 2 }),
+      chatProviderTools.other({ fields: { plugins: [{ id: 'file-parser' }] } }),
+      chatProviderTools.openaiSearch({ searchContextSize: 'low' }),
+      chatProviderTools.other({ fields: { web_search_options: { user_location: null } } }),
+    ],
+    fetch: fetchOf({ pieces: [answer('openai-chat', 'plain')], headers: SSE }, sent),
+  });
+  await model.call({ messages: [Msg.user('Hi.')] });
+  expect(JSON.parse(sent[0]?.body ?? '')).toMatchObject({
+    plugins: [{ id: 'web', max_results: 2 }, { id: 'file-parser' }],
+    web_search_options: { search_context_size: 'low', user_location: null },
+  });
 });
 
 test.each<[ChatVendorName, string, JsonObject]>([

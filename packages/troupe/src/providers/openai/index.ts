@@ -18,7 +18,11 @@ export {
 export {
   chatProviderTools,
   type ChatProviderTool,
+  type DashScopeSearchOptions,
+  type OpenRouterSearchOptions,
+  type PerplexitySearchOptions,
   type XaiSearchOptions,
+  type ZhipuSearchOptions,
 } from './tools/chat-provider-tools.ts';
 export { OpenAIEmbeddingModel, type OpenAIEmbeddingOptions } from './openai-embedding-model.ts';
 export { OpenAIRealtimeModel, type OpenAIRealtimeOptions } from './realtime/openai-realtime-model.ts';

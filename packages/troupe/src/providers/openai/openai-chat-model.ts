@@ -11,7 +11,7 @@ import { isThinking } from '../../model/generation.ts';
 import { toolsForChoice } from '../../model/tool-choice.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
 import { ChatDecoder } from './chat-from-wire.ts';
-import type { ChatProviderTool } from './tools/chat-provider-tools.ts';
+import { fieldsOf, type ChatProviderTool } from './tools/chat-provider-tools.ts';
 import { isThinkingOff, toChatMessages, toChatOptions, toChatTool } from './chat-to-wire.ts';
 import { chatDialectOf, type ChatDialect } from './dialect.ts';
 import { Endpoint, vendorOf, type OpenAIEndpointOptions } from './endpoint.ts';
@@ -99,17 +99,14 @@ export class OpenAIChatModel extends HttpChatModel {
       messages: messages.array(inRoleOrder(prompt.items, this.#dialect.vendor)),
       ...(offered.length > 0 && { tools: `[${offered.join(',')}]` }),
     };
-    const fields: JsonObject = Object.assign(
-      {},
-      ...this.#providerTools.map(({ fields: asked }) => asked ?? {}),
-    );
     const generation = this.#options.fit(request.generation, tools.length > 0);
     const { thinksInStreamsOnly } = this.#dialect.vendor;
     const isStreamed =
       request.settings.isStreamed || (thinksInStreamsOnly === true && isThinking(generation));
     const settings = { ...request.settings, isStreamed };
     const options = toChatOptions({ ...request, tools, generation, settings }, this.#dialect);
-    const body = jsonBody({ model: this.modelName, ...fields, ...options }, texts);
+    const asked = fieldsOf(this.#providerTools);
+    const body = jsonBody({ model: this.modelName, ...asked, ...options }, texts);
     return this.#endpoint.call(request.settings, body);
   }
 

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../../util/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../util/json.ts';
 
 /** A tool that a vendor of the Chat Completions API runs itself. Made by `chatProviderTools`. */
 export interface ChatProviderTool {
@@ -16,6 +16,36 @@ export interface XaiSearchOptions {
   readonly toDate?: string | undefined;
   /** Such as `{ type: 'web' }` and `{ type: 'x' }`. */
   readonly sources?: readonly JsonObject[] | undefined;
+}
+
+export interface OpenRouterSearchOptions {
+  readonly engine?: 'auto' | 'native' | 'exa' | 'parallel' | 'firecrawl' | undefined;
+  readonly maxResults?: number | undefined;
+  /** Maximum number of searches of an answer. */
+  readonly maxUses?: number | undefined;
+  readonly allowedDomains?: readonly string[] | undefined;
+  readonly excludedDomains?: readonly string[] | undefined;
+}
+
+export interface PerplexitySearchOptions {
+  readonly mode?: 'web' | 'academic' | 'sec' | undefined;
+  /** Domains to search, or with a minus before them not to search. */
+  readonly domains?: readonly string[] | undefined;
+  readonly recency?: 'hour' | 'day' | 'week' | 'month' | 'year' | undefined;
+  readonly searchContextSize?: 'low' | 'medium' | 'high' | undefined;
+}
+
+export interface ZhipuSearchOptions {
+  /** @default 'search_std' */
+  readonly engine?: string | undefined;
+  /** Number of results. */
+  readonly count?: number | undefined;
+}
+
+export interface DashScopeSearchOptions {
+  /** Whether the model must search. */
+  readonly forced?: boolean | undefined;
+  readonly strategy?: 'turbo' | 'max' | 'agent' | 'agent_max' | undefined;
 }
 
 /**
@@ -61,9 +91,62 @@ export const chatProviderTools = {
     return { fields: { web_search_options: given({ search_context_size: options.searchContextSize }) } };
   },
 
-  /** Web search of OpenRouter, for any model. */
+  /** Web search of OpenRouter, for any model: the model decides when to search, and for what. */
+  openrouterSearch(options: OpenRouterSearchOptions = {}): ChatProviderTool {
+    const { engine, maxResults, maxUses, allowedDomains, excludedDomains } = options;
+    return chatProviderTools.openrouterTool(
+      'web_search',
+      given({
+        engine,
+        max_results: maxResults,
+        max_uses: maxUses,
+        allowed_domains: allowedDomains,
+        excluded_domains: excludedDomains,
+      }),
+    );
+  },
+
+  /** Any server tool of OpenRouter by its name, such as `web_fetch` and `datetime`. */
+  openrouterTool(name: string, parameters: JsonObject = {}): ChatProviderTool {
+    const type = `openrouter:${name}`;
+    return { tool: Object.keys(parameters).length === 0 ? { type } : { type, parameters } };
+  },
+
+  /** The search plugin of OpenRouter, which searches once before each answer. OpenRouter has replaced it by `openrouterSearch`. */
   openrouterWeb({ maxResults }: { readonly maxResults?: number } = {}): ChatProviderTool {
     return { fields: { plugins: [given({ id: 'web', max_results: maxResults })] } };
+  },
+
+  /** Search of Perplexity, which searches also unasked: where, and how far back. */
+  perplexitySearch(options: PerplexitySearchOptions): ChatProviderTool {
+    const { mode, domains, recency, searchContextSize: size } = options;
+    const context = size && given({ search_context_size: size });
+    return {
+      fields: given({
+        search_mode: mode,
+        search_domain_filter: domains,
+        search_recency_filter: recency,
+        web_search_options: context,
+      }),
+    };
+  },
+
+  /** Web search of Zhipu. */
+  zhipuSearch({ engine = 'search_std', count }: ZhipuSearchOptions = {}): ChatProviderTool {
+    const search = given({ enable: true, search_engine: engine, search_result: true, count });
+    return { tool: { type: 'web_search', web_search: search } };
+  },
+
+  /** Web search of DashScope, which tells no sources here. */
+  dashscopeSearch({ forced, strategy }: DashScopeSearchOptions = {}): ChatProviderTool {
+    const options = given({ forced_search: forced, search_strategy: strategy });
+    const isPlain = Object.keys(options).length === 0;
+    return { fields: { enable_search: true, ...(!isPlain && { search_options: options }) } };
+  },
+
+  /** Web search of Hunyuan. */
+  hunyuanSearch(): ChatProviderTool {
+    return { fields: { enable_enhancement: true, citation: true, search_info: true } };
   },
 
   /** Any other, by its definition in the API. */
@@ -71,6 +154,19 @@ export const chatProviderTools = {
     return definition;
   },
 } as const;
+
+/** Fields of a request for several tools; their lists and objects are joined. */
+export function fieldsOf(tools: readonly ChatProviderTool[]): JsonObject {
+  const joined: Record<string, JsonValue> = {};
+  for (const { fields = {} } of tools)
+    for (const [key, value] of Object.entries(fields)) joined[key] = join(joined[key], value);
+  return joined;
+}
+
+function join(before: JsonValue | undefined, added: JsonValue): JsonValue {
+  if (Array.isArray(before) && Array.isArray(added)) return [...before, ...added];
+  return isJsonObject(before) && isJsonObject(added) ? { ...before, ...added } : added;
+}
 
 function given(fields: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
   const defined: Record<string, JsonValue> = {};
