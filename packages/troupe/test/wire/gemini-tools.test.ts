@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/util/json.ts';
 import { geminiFaults } from './gemini-rules.ts';
 import { TOOLS } from './histories.ts';
 import { describeProviderTools, type ProviderToolCase } from './provider-tools-suite.ts';
-import { fetchOf, readFixtures, toText, type SentRequest } from './replay.ts';
+import { fetchOf, readFixtures, toBytes, toText, type SentRequest } from './replay.ts';
 
 const MODEL = 'gemini-3-flash-preview';
 const fixtures = readFixtures('gemini');
@@ -164,6 +164,39 @@ test('data of an answer besides its parts is kept', async () => {
       groundingMetadata: { searchEntryPoint: { renderedContent: '<div>Chip</div>' } },
     },
   });
+});
+
+test('text behind a signature is a text of its own, with ranges of its own', async () => {
+  const part = (text: string, signature?: string): JsonObject => ({
+    text,
+    ...(signature !== undefined && { thoughtSignature: signature }),
+  });
+  const chunk = (candidate: JsonObject): string =>
+    `data: ${JSON.stringify({ responseId: 'r1', candidates: [{ index: 0, ...candidate }] })}\n\n`;
+  const stream = [
+    chunk({ content: { role: 'model', parts: [part('Zuerst: ü. ', 'CiQBsig==')] } }),
+    chunk({ content: { role: 'model', parts: [part('Es sind ')] } }),
+    chunk({
+      content: { role: 'model', parts: [part('12 °C.')] },
+      finishReason: 'STOP',
+      groundingMetadata: {
+        groundingChunks: [{ web: { uri: 'https://example.com/koeln', title: 'Wetter' } }],
+        groundingSupports: [
+          { segment: { endIndex: 15, text: 'Es sind 12 °C.' }, groundingChunkIndices: [0] },
+        ],
+      },
+    }),
+  ].join('');
+  const pieces = [toBytes(stream)];
+  const msg = await modelOf({ fetch: fetchOf({ pieces, headers: SSE }) }).call({ messages: [Msg.user('?')] });
+  expect(msg.content).toEqual([
+    { type: 'text', text: 'Zuerst: ü. ', providerMeta: { gemini: { thoughtSignature: 'CiQBsig==' } } },
+    {
+      type: 'text',
+      text: 'Es sind 12 °C.',
+      citations: [{ start: 0, end: 14, url: 'https://example.com/koeln', title: 'Wetter' }],
+    },
+  ]);
 });
 
 test('an image that the model made while it was thinking is shown, and not kept', async () => {

@@ -245,6 +245,14 @@ const VENDORS: Partial<Record<ChatVendorName, Vendor>> = {
         finishReason: 'stop',
         responseId: 'cmp-7',
       },
+      'unsigned-thinking-blocks': {
+        content: [
+          thought('compatible')('Look up 日本.'),
+          call('toolu_01UN', 'get_capital', { country: 'Japan' }),
+        ],
+        finishReason: 'tool_calls',
+        responseId: 'cmp-8',
+      },
       'reasoning-field': {
         content: [
           thought('compatible')('Look up 日本.', { field: 'reasoning' }),

@@ -3,7 +3,7 @@ import type { Faults } from './check.ts';
 
 /** Keys of items that OpenAI has run itself, as the API takes them back. */
 const PROVIDER_ITEMS: Readonly<Record<string, readonly string[]>> = {
-  web_search_call: ['id', 'status', 'action'],
+  web_search_call: ['id', 'status', 'action', 'call_id', 'name', 'arguments'], // the last three at xAI
   file_search_call: ['id', 'status', 'queries', 'results'],
   x_search_call: ['id', 'status', 'call_id', 'name', 'arguments'],
   code_interpreter_call: [

@@ -63,7 +63,9 @@ function checkInput(faults: Faults, items: readonly unknown[], body: JsonObject)
     if (type === 'message') checkMessage(faults, item, at);
     else if (type === 'reasoning') {
       if (!faults.object(item, at, ['type', 'id', 'summary', 'content', 'encrypted_content'])) return;
-      if (item['content'] === undefined) faults.text(item['encrypted_content'], `${at}.encrypted_content`);
+      const isKnown = body['store'] === true && item['id'] !== undefined;
+      if (item['content'] === undefined && !(isKnown && item['encrypted_content'] === undefined))
+        faults.text(item['encrypted_content'], `${at}.encrypted_content`);
       faults.items(item['summary'], `${at}.summary`);
     } else if (type === 'function_call') {
       const keys = ['type', 'id', 'call_id', 'name', 'arguments', 'status', 'caller', 'namespace'];

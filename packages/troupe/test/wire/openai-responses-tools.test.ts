@@ -257,7 +257,7 @@ describeProviderTools({
       providerTools: [openaiTools.webSearch(), openaiTools.other({ type: 'x_search' })],
       ...options,
     }),
-  answerIn: ({ input }) => (input as JsonObject[]).slice(1, 5),
+  answerIn: ({ input }) => (input as JsonObject[]).slice(1, -1),
   cases: [
     {
       name: 'x-search',
@@ -268,6 +268,11 @@ describeProviderTools({
         'https://video.example.com/v.mp4',
         'https://x.com/i/status/1',
       ],
+    },
+    {
+      name: 'named-search',
+      sentBack: outputOf('named-search', XAI_ITEMS),
+      inWords: ['[web_search, run by xai: {\\"query\\":\\"Wetter Köln\\"', 'https://example.com/koeln'],
     },
     {
       name: 'searches',

@@ -1,6 +1,7 @@
 // The second turn of recorded answers, field by field as the vendor demands.
 import { describe, expect, test } from 'vitest';
 
+import { MsgDraft } from '../../src/message/msg-draft.ts';
 import { Msg } from '../../src/message/msg.ts';
 import type { ChatModelBase, GenerationOptions } from '../../src/model/chat-model-base.ts';
 import {
@@ -13,7 +14,7 @@ import type { Fetch } from '../../src/util/net/http.ts';
 import { HISTORIES, TOOLS } from './histories.ts';
 import { openAiChatFaults, STRICTNESS } from './openai-chat-rules.ts';
 import { openAiResponsesFaults } from './openai-responses-rules.ts';
-import { fetchOf, readFixtures, toBytes, type SentRequest } from './replay.ts';
+import { fetchOf, readFixtures, toBytes, toText, type SentRequest } from './replay.ts';
 
 /** Request of the turn after a recorded answer, whose tool calls have results. The history was saved and loaded. */
 async function secondTurn(
@@ -91,6 +92,15 @@ describe('thinking goes back to the server that made it, in the field in which i
         ],
         content: 'Let me look.',
         tool_calls: [wireCall('toolu_01LL', 'get_capital', JAPAN)],
+      },
+    ],
+    [
+      'compatible',
+      'unsigned-thinking-blocks', // without a signature, Claude refuses them
+      {
+        reasoning_content: 'Look up 日本.',
+        content: null,
+        tool_calls: [wireCall('toolu_01UN', 'get_capital', JAPAN)],
       },
     ],
     [
@@ -236,9 +246,8 @@ describe('Responses', () => {
         ...(withReasoning ? [{ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gA==' }] : []),
         { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Hi.' }] },
       ];
-      return toBytes(
-        JSON.stringify({ id: 'resp_1', object: 'response', status: 'completed', output: items }),
-      );
+      const answer = { id: 'resp_1', object: 'response', model: 'gpt-5.1', status: 'completed' };
+      return toBytes(JSON.stringify({ ...answer, output: items }));
     };
     const message = { role: 'assistant', content: [{ type: 'output_text', text: 'Hi.' }] };
     const [reasoning, stored] = inputOf(await secondTurn(make({ store: true }), events(true)));
@@ -251,6 +260,64 @@ describe('Responses', () => {
       ...message,
     });
     expect(inputOf(await secondTurn(make(), events(true)))[1]).toEqual(message);
+  });
+
+  test('thinking that is only stored goes back by its id, and calls of the vendor’s tools with it', async () => {
+    const reasoning = { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Look.' }] };
+    const search = {
+      type: 'web_search_call',
+      id: 'ws_1',
+      status: 'completed',
+      action: { type: 'search', query: 'Köln' },
+    };
+    const text = { role: 'assistant', content: [{ type: 'output_text', text: 'Hi.' }] };
+    const answer = (...output: JsonObject[]): Uint8Array =>
+      toBytes(JSON.stringify({ id: 'resp_1', object: 'response', model: 'm', status: 'completed', output }));
+    const whole = answer(reasoning, search, { type: 'message', id: 'msg_1', ...text });
+    const stored = await secondTurn(make({ store: true }), whole);
+    expect(inputOf(stored).slice(0, 3)).toEqual([reasoning, search, { type: 'message', ...text }]);
+    expect(openAiResponsesFaults(stored)).toEqual([]);
+    const silent = { ...reasoning, summary: [] };
+    expect(inputOf(await secondTurn(make({ store: true }), answer(silent, search, text)))[0]).toEqual(silent);
+
+    // A model that takes no reasoning items can't be sent the search alone: both are known by their ids.
+    const body = await secondTurn(make({ store: true, modelName: 'gpt-4.1' }), whole);
+    const said = (words: string) => ({
+      role: 'assistant',
+      content: [{ type: 'output_text', text: words }],
+    });
+    expect(inputOf(body).slice(0, 3)).toEqual([
+      said('[web_search, run by openai: {"type":"search","query":"Köln"}]'),
+      said('[Result of web_search: completed]'),
+      { type: 'message', ...text },
+    ]);
+    expect(openAiResponsesFaults(body)).toEqual([]);
+  });
+
+  test('an answer that was cut off is not stored, and goes back without what is known by an id alone', async () => {
+    const recording = toText(recorded('openai-responses', 'web-search')).replaceAll(
+      /"encrypted_content":"[^"]*",?/g,
+      '"encrypted_content":null',
+    );
+    const [cut = ''] = recording.split('event: response.completed');
+    const sent: SentRequest[] = [];
+    const model = make({ store: true })(fetchOf({ pieces: [toBytes(cut)] }, sent));
+    const draft = new MsgDraft('assistant');
+    const reading = (async () => {
+      for await (const delta of model.stream({ messages: [Msg.user('Go.')] })) draft.add(delta);
+    })();
+    await expect(reading).rejects.toThrow('lost');
+    await model
+      .call({ messages: [Msg.user('Go.'), draft.finish(), Msg.user('And?')] })
+      .catch(() => undefined);
+    const items = inputOf(JSON.parse(sent[1]?.body ?? '{}') as JsonObject) as readonly JsonObject[];
+    const byText = { role: 'assistant', id: undefined, type: undefined };
+    expect(items.map(({ role, id, type }) => ({ role, id, type }))).toEqual([
+      byText, // the search, and
+      byText, // its result
+      byText,
+      { ...byText, role: 'user' },
+    ]);
   });
 
   test('a model that does not reason gets no reasoning items, an unknown one gets its own', async () => {

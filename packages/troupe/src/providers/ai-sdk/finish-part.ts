@@ -7,7 +7,7 @@ import { lostAnswer } from './ai-sdk-error.ts';
 import type { SpecVersion } from './language-model.ts';
 import { numberOf, stringOf } from '../../model/http/wire-values.ts';
 
-/** Reason of Claude for an answer that it wants to continue. */
+/** Claude's word for a turn to be continued. */
 const PAUSED = 'pause_turn';
 
 /**

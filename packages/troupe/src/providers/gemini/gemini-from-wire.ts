@@ -97,7 +97,7 @@ export class GeminiDecoder implements WireDecoder {
       // The signature of an empty part belongs to the text so far, otherwise to the thinking.
       const isThinking = part['thought'] === true || (text === '' && !this.#isInText);
       this.#isInText = !isThinking;
-      this.#grounding.note(isThinking ? undefined : text);
+      this.#grounding.note(isThinking ? undefined : text, signed !== undefined);
       if (isThinking) yield { type: 'thinking', thinking: text, ...meta };
       else yield { type: 'text', text, ...meta };
       return;

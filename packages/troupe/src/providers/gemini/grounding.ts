@@ -31,6 +31,7 @@ export class Grounding {
   /** The last text of the answer: the one that citations are about. */
   #text = '';
   #isInText = false;
+  #isSigned = false;
   #hasToolCalls = false;
 
   /** Reads a chunk's candidate. Lists of sources grow from chunk to chunk, other fields of later chunks replace earlier ones. */
@@ -51,9 +52,11 @@ export class Grounding {
       if (value !== undefined && value !== null) this.#said[key] = value;
   }
 
-  /** Notes a piece of text; undefined for a part that is no text. */
-  note(text: string | undefined): void {
-    this.#text = this.#isInText ? this.#text + (text ?? '') : (text ?? '');
+  /** Notes a piece of text; undefined for a part that is no text. A signature ends a text: what follows is another one. */
+  note(text: string | undefined, isSigned = false): void {
+    const goesOn = this.#isInText && !(this.#isSigned && text !== '');
+    this.#text = goesOn ? this.#text + (text ?? '') : (text ?? '');
+    this.#isSigned = isSigned || (goesOn && this.#isSigned);
     this.#isInText = text !== undefined;
   }
 

@@ -241,7 +241,7 @@ export class ResponsesDecoder implements WireDecoder {
   }
 
   #endReasoning(item: OutputItem, data: JsonObject): void {
-    const delta = endOfThinking(item, data, this.#metaKey);
+    const delta = endOfThinking(item, data, { metaKey: this.#metaKey, keepsIds: this.#keepsIds });
     if (delta !== undefined) item.deltas.push(delta);
   }
 

@@ -1,4 +1,5 @@
 import { fitId } from '../../formatter/msg-parts.ts';
+import { providerToolText } from '../../formatter/provider-parts.ts';
 import type { AssistantItem, MediaBlock, PromptItem, ToolItem } from '../../formatter/prompt.ts';
 import {
   isProviderTool,
@@ -102,11 +103,40 @@ function callFields(
 /**
  * Keeps the order of the model's output: a reasoning item belongs to the next item, and is rejected alone.
  */
-function toAssistant({ content }: AssistantItem, rules: InputRules): readonly JsonObject[] {
-  const all = content.flatMap((block) => toOutputItem(block, rules));
+function toAssistant(item: AssistantItem, given: InputRules): readonly JsonObject[] {
+  const { content, providerMeta } = item;
+  // Data about the answer come with its end; an answer that was cut off is not stored.
+  const rules = { ...given, store: given.store && providerMeta?.[given.metaKey] !== undefined };
+  const all = withStoredThinking(content, rules).flatMap((block) => toOutputItem(block, rules));
   const items = all.flatMap((item, i) => withoutRepetition(item, all.slice(0, i)));
   const whole = items.slice(0, items.findLastIndex((item) => item['type'] !== 'reasoning') + 1);
   return rules.store ? whole.map(withPairedId) : whole;
+}
+
+/**
+ * Turns calls of the vendor's own tools into text where the stored thinking before them is not sent: the vendor knows both by
+ * their ids, and rejects such a call alone.
+ */
+function withStoredThinking(content: AssistantItem['content'], rules: InputRules): AssistantItem['content'] {
+  const alone = new Set<string>();
+  let isLost = false;
+  const blocks: AssistantItem['content'][number][] = [];
+  for (const block of content) {
+    if (isLost && block.type === 'image') continue; // made by such a call
+    if (block.type === 'thinking')
+      isLost = isStoredThinking(block, rules) && toOutputItem(block, rules).length === 0;
+    else if (block.type === 'provider_tool_use' && isLost) alone.add(block.id);
+    else if (block.type !== 'provider_tool_result') isLost = false;
+    const isAlone = isProviderTool(block) && alone.has(block.id);
+    blocks.push(isAlone ? providerToolText(block) : block);
+  }
+  return alone.size === 0 ? content : blocks;
+}
+
+/** Whether the vendor has stored some thinking. */
+function isStoredThinking({ providerMeta }: ThinkingBlock, { metaKey, store }: InputRules): boolean {
+  const { id, isStored } = objectOf(providerMeta?.[metaKey]);
+  return typeof id === 'string' && (isStored === true || store);
 }
 
 /** Leaves out an item that comes twice, which the API refuses; a call of the program's stays, without its item's id. */
@@ -140,7 +170,7 @@ function toOutputItem(
   const ownId = store && id;
   switch (block.type) {
     case 'thinking':
-      return takesReasoning ? toReasoning(block, meta) : [];
+      return takesReasoning ? toReasoning(block, meta, store) : [];
     case 'text': {
       const phase = typeof meta['phase'] === 'string' && { phase: meta['phase'] };
       const content = wireAnnotated(block, metaKey) ?? [{ type: 'output_text', text: block.text }];
@@ -162,10 +192,11 @@ function toOutputItem(
   }
 }
 
-/** Sends thinking back as its vendor gave it: encrypted, or as it is. Other thinking could be forged. */
-function toReasoning({ thinking }: ThinkingBlock, meta: JsonObject): readonly JsonObject[] {
+/** Sends thinking back as its vendor gave it: encrypted, as it is, or by the id under which it is stored. Other thinking could be forged. */
+function toReasoning({ thinking }: ThinkingBlock, meta: JsonObject, store: boolean): readonly JsonObject[] {
   const { id, encryptedContent, isRaw } = meta;
-  if (typeof encryptedContent !== 'string' && isRaw !== true) return [];
+  const isStored = meta['isStored'] === true && store;
+  if (typeof encryptedContent !== 'string' && isRaw !== true && !isStored) return [];
   const text = thinking.toWellFormed();
   return [
     {

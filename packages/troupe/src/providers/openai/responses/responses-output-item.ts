@@ -80,16 +80,29 @@ export function textIn(parts: unknown, separator: string): string {
     .join(separator);
 }
 
-/** The end of a reasoning item: keeps encrypted thinking for the vendor, and marks thinking in plain text, which goes back as plain text. */
-export function endOfThinking(item: OutputItem, data: JsonObject, metaKey: string): ModelDelta | undefined {
+/**
+ * The end of a reasoning item: keeps encrypted thinking for the vendor, and marks thinking in plain text, which goes back as
+ * plain text. Thinking that is neither goes back by its id, to a vendor that stores it.
+ */
+export function endOfThinking(
+  item: OutputItem,
+  data: JsonObject,
+  { metaKey, keepsIds }: { readonly metaKey: string; readonly keepsIds: boolean },
+): ModelDelta | undefined {
   const encryptedContent = stringOf(data['encrypted_content']);
   const summary = textIn(data['summary'], '\n\n');
   const raw = textIn(data['content'], '\n\n');
   const isRaw = summary === '' && (raw !== '' || item.part?.startsWith('text') === true);
   const thinking = item.hasContent ? '' : summary || raw;
-  if (encryptedContent === '' && !isRaw) return thinking === '' ? undefined : { type: 'thinking', thinking };
-  const meta = { ...(encryptedContent !== '' && { encryptedContent }), ...(isRaw && { isRaw }) };
-  const providerMeta = { [metaKey]: { id: stringOf(data['id']), ...meta } };
-  const whole = { type: 'thinking', thinking, providerMeta } as const;
+  const id = stringOf(data['id']);
+  const isStored = keepsIds && id !== '' && encryptedContent === '' && !isRaw;
+  if (encryptedContent === '' && !isRaw && !isStored)
+    return thinking === '' ? undefined : { type: 'thinking', thinking };
+  const meta = {
+    ...(encryptedContent !== '' && { encryptedContent }),
+    ...(isRaw && { isRaw }),
+    ...(isStored && { isStored }),
+  };
+  const whole = { type: 'thinking', thinking, providerMeta: { [metaKey]: { id, ...meta } } } as const;
   return item.hasContent ? whole : { type: 'block', block: whole };
 }

@@ -42,7 +42,9 @@ export class ThinkingRecord {
 
   /** The records so far, as metadata. The next thinking has records of its own. */
   take(): JsonObject {
-    const kept = RECORDS.map(({ key }, i) => [key, (this.#lists[i] ?? []).splice(0)] as const);
+    const kept = RECORDS.map(
+      ({ key }, i) => [key, (this.#lists[i] ?? []).splice(0).filter(isUseful)] as const,
+    );
     const parts = this.#parts.splice(0).filter(({ signature }) => signature !== '');
     const lists = [...kept, [PARTS_KEY, parts] as const];
     return Object.fromEntries(lists.filter(([, list]) => list.length > 0));
@@ -119,6 +121,11 @@ function isSameDetail(a: JsonObject, b: JsonObject): boolean {
   if (a['type'] !== b['type'] || a['index'] !== b['index']) return false;
   const hasOtherId = stringOf(a['id']) !== '' && stringOf(b['id']) !== '' && a['id'] !== b['id'];
   return a['type'] !== 'reasoning.encrypted' && !hasOtherId; // encrypted reasoning comes whole
+}
+
+/** Whether Claude takes a record back: its thinking without a signature it does not. */
+function isUseful({ type, signature }: JsonObject): boolean {
+  return type !== 'thinking' || stringOf(signature) !== '';
 }
 
 /** A signature ends a block. */
