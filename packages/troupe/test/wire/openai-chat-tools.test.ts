@@ -324,6 +324,33 @@ test.each<[ChatVendorName, string, JsonObject]>([
   expect(providerMeta?.[vendor]).toMatchObject(said);
 });
 
+test('sources behind a tool call are kept: they are of no text that could still have them', async () => {
+  const source = {
+    type: 'url_citation',
+    url_citation: { url: 'https://example.com/koeln', title: 'Wetter' },
+  };
+  const called = { id: 'a', type: 'function', function: { name: 'get_time', arguments: '{}' } };
+  const deltas: JsonObject[] = [
+    { content: 'Moment.' },
+    { tool_calls: [{ index: 0, ...called }] },
+    { annotations: [source] },
+  ];
+  const chunks = [
+    ...deltas.map((delta) => ({ id: 'a', choices: [{ index: 0, delta }] })),
+    { id: 'a', choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] },
+  ];
+  const stream = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('');
+  const model = new OpenAIChatModel({
+    vendor: 'openrouter',
+    modelName: 'm',
+    apiKey: 'key',
+    fetch: fetchOf({ pieces: [toBytes(stream)], headers: SSE }),
+  });
+  const msg = await model.call({ messages: [Msg.user('Hi.')], tools: TOOLS });
+  expect(msg.providerMeta).toEqual({ openrouter: { annotations: [source] } });
+  expect(msg.getContentBlocks().map(({ type }) => type)).toEqual(['text', 'tool_use']);
+});
+
 test('a field of a vendor that nobody knows is kept', async () => {
   const chunk = { id: 'a', choices: [{ index: 0, delta: { content: 'Hi', dream: { depth: 3 } } }] };
   const end = { id: 'a', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };

@@ -150,7 +150,7 @@ export class ChatDecoder implements WireDecoder {
     const { content, tool_calls: calls } = delta;
     if (!this.#isThinking && this.#record.isEmpty) {
       if (typeof content === 'string' && hasOnly(delta, 'content')) return this.#text(content);
-      if (Array.isArray(calls) && hasOnly(delta, 'tool_calls')) return this.#calls.read(objectsOf(calls));
+      if (Array.isArray(calls) && hasOnly(delta, 'tool_calls')) return this.#readCalls(objectsOf(calls));
     }
     return this.#readAll(delta);
   }
@@ -179,7 +179,12 @@ export class ChatDecoder implements WireDecoder {
     const calls = objectsOf(delta['tool_calls']);
     if (calls.length === 0) return;
     yield* this.#endThinking();
-    yield* this.#calls.read(calls);
+    yield* this.#readCalls(calls);
+  }
+
+  #readCalls(calls: readonly JsonObject[]): Iterable<ModelDelta> {
+    if (calls.length > 0) this.#sources.endText();
+    return this.#calls.read(calls);
   }
 
   *#piece({ text, thinkingField, citations, unknown }: ContentPiece): Generator<ModelDelta, void, void> {

@@ -20,13 +20,14 @@ export class ChatSources {
   readonly #vendorName: string;
   readonly #annotations = new Map<string, JsonObject>();
   readonly #logprobs: JsonObject[] = [];
-  /** Annotations that came before any text. */
+  /** Annotations that came before any text, or behind something else than text. */
   readonly #early: JsonObject[] = [];
   /** Sources of parts of the content that came before any text. */
   readonly #earlySources: Citation[] = [];
   /** Parts of the content of which only the vendor knows the meaning. */
   readonly #parts: JsonObject[] = [];
-  #hasText = false;
+  /** Whether the last block is text, to which sources can be added. */
+  #isInText = false;
   /** Length of the text in the current block. */
   #length = 0;
   #said: Record<string, JsonValue> = {};
@@ -63,13 +64,13 @@ export class ChatSources {
     const fresh = objectsOf(annotations).filter((one) => !this.#annotations.has(JSON.stringify(one)));
     for (const annotation of fresh) this.#annotations.set(JSON.stringify(annotation), annotation);
     this.#early.push(...fresh.filter(({ type }) => type !== 'file'));
-    const citations = this.#hasText ? this.noteText(0) : undefined;
+    const citations = this.#isInText ? this.noteText(0) : undefined;
     if (citations !== undefined) yield citations;
   }
 
   /** Notes a piece of text, and gives the citations before the first one: OpenRouter tells the sources first. */
   noteText(length: number): ModelDelta | undefined {
-    this.#hasText = true;
+    this.#isInText = true;
     this.#length += length;
     if (this.#early.length === 0 && this.#earlySources.length === 0) return undefined;
     const early = this.#early.splice(0).map((one) => toCitation(one));
@@ -78,6 +79,7 @@ export class ChatSources {
 
   /** Notes that something else than text comes: the next text is in another block. */
   endText(): void {
+    this.#isInText = false;
     this.#length = 0;
   }
 
