@@ -56,7 +56,7 @@ const PACKAGES: readonly Package[] = [
     folder: 'anthropic',
     // The package asks for arguments that stream without a check.
     faultsIn: (body) =>
-      anthropicFaults(body).filter((fault) => !/eager_input_streaming is unknown$/.test(fault)),
+      anthropicFaults(body).filter((fault) => !fault.endsWith('eager_input_streaming is unknown')),
     model: (fetch) => createAnthropic({ ...KEY, fetch })('claude-sonnet-4-5'),
     providerTools: [
       { id: 'anthropic.web_search_20250305', name: 'web_search' },
