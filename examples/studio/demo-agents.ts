@@ -9,6 +9,7 @@ import {
   UserAgent,
   type ChatModelBase,
 } from 'troupe';
+import { askUserTool } from 'troupe/ask-user';
 import { z } from 'zod';
 
 import { calculate, currentTime, fileTools } from '../chat/tools.ts';
@@ -49,6 +50,7 @@ export function demoAgent(model: ChatModelBase, folder: string): AgentOffer {
                 ...fileTools(folder),
                 sendNote,
                 askForDetails,
+                askUserTool(),
                 agentTool(researcher, {
                   name: 'ask_researcher',
                   description: 'Asks the researcher, who can look at the clock and at files.',

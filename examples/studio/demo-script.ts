@@ -38,10 +38,11 @@ export const DEMO_STORIES: readonly DemoStory[] = [
 |---|---|
 | use a tool | *What is 12 * (3 + 4)?* |
 | ask before I act | *Send Ann a note* |
+| ask what I can't know | *Paint my door* |
 | give work to a sub-agent | *Ask the researcher* |
 | work with a plan | *Plan a picnic* |
 
-Set \`OPENAI_API_KEY\` or start Ollama, and a real model answers in my place.`,
+Set \`OPENAI_API_KEY\` or start Ollama, and a real model answers in my place. Until then, the numbers of tokens are estimates.`,
     ],
   },
   {
@@ -130,6 +131,21 @@ Set \`OPENAI_API_KEY\` or start Ollama, and a real model answers in my place.`,
         input: { subtask_idx: 1, outcome: 'Bread, cheese, cherries.' },
       },
       'The meadow is chosen and the list is written. Shall I send the invitations? The plan board shows what is left.',
+    ],
+  },
+  {
+    suggestion: {
+      label: { en: 'Be asked', zh: '回答提问' },
+      text: 'Paint my door.',
+      shows: 'question',
+    },
+    steps: [
+      {
+        why: 'Only you know the colour.',
+        tool: 'ask_user',
+        input: { question: 'Which colour shall your door have?', choices: ['red', 'green', 'blue'] },
+      },
+      'Thank you. The colour is in the result above; no door was painted, this is a demo.',
     ],
   },
   {

@@ -78,6 +78,7 @@ test('npm start serves a conversation, ends by Ctrl-C with it saved, and the nex
     'interrupt',
     'sub_agent',
     'plan',
+    'question',
     'form',
   ]);
   const run = await page.request('conversations', { agent: 'friday' });

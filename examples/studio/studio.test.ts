@@ -71,6 +71,27 @@ test('the suggestion for a plan makes a plan and finishes two subtasks', async (
   ]);
 });
 
+test('the suggestion for a question ends with a question, and goes on after the answer', async () => {
+  const { agent } = await told(storyOf('question'));
+  const [pending] = agent.pendingCalls;
+  expect(pending?.question).toEqual({
+    message: 'Which colour shall your door have?',
+    choices: ['red', 'green', 'blue'],
+  });
+  const decisions = [{ id: pending?.id ?? '', verdict: 'answer', answer: 'red' }] as const;
+  expect((await agent.call(undefined, { decisions })).text).toContain('Thank you');
+});
+
+test('usage is an estimate: what began an earlier prompt counts as cached', async () => {
+  const agent = await agentOf();
+  const first = (await agent.call('Hello!')).usage;
+  const second = (await agent.call('Hello again!')).usage;
+  expect(first).toMatchObject({ cachedTokens: 0 });
+  expect(first?.outputTokens).toBeGreaterThan(0);
+  expect(second?.cachedTokens).toBeGreaterThan(1000); // the tools and the first messages, up to the hint about plans
+  expect(second?.inputTokens).toBeGreaterThan(second?.cachedTokens ?? Infinity);
+});
+
 test('the suggestion for a form asks for structured data', async () => {
   const restore = UserAgent.overrideClassInputMethod(
     new ProgrammaticUserInput([{ content: '', structured: { guests: 2, day: 'today' } }]),

@@ -322,4 +322,50 @@ describe('the tape of a conversation', () => {
       branch.id,
     ]);
   });
+
+  test('a decision is replayed as it was decided, and asked again in a branch of its own', async () => {
+    const ran: string[] = [];
+    const call = { id: 'c1', name: 'send_mail', input: { to: 'bob', text: 'Hi' } };
+    const scripts: Script[] = [[{ toolCalls: [call] }, 'Sent.'], [], ['Not sent.']];
+    const agents = {
+      friday: offer(
+        () => scripts.shift() ?? [],
+        (text) => ran.push(text),
+      ),
+    };
+    const page = await studios.start({ agents });
+    const { body: run } = await page.post('api/conversations', { agent: 'friday' });
+    const live = await page.live();
+    live.send({ type: 'watch_run', runId: run.id, after: 0 });
+    const askedIn = (runId: string) =>
+      live.until(({ messages }) =>
+        messages
+          .flatMap((one) => (one.type === 'waiting' ? one.waiting : []))
+          .find((one) => one.runId === runId && one.state === 'waiting'),
+      ) as Promise<ApprovalWaiting>;
+    const decide = async (runId: string, decision: object): Promise<void> => {
+      const { id, argsHash } = await askedIn(runId);
+      expect(await page.act(runId, { type: 'decide', id, argsHash, decision })).toMatchObject({
+        status: 200,
+      });
+    };
+    const said = (runId: string, text: string) =>
+      live.entry(runId, (entry) => isEnd(entry) && JSON.stringify(entry).includes(text));
+    await page.act(run.id, { type: 'send', content: 'Write to Bob.' });
+    await decide(run.id, { verdict: 'allow' });
+    await said(run.id, 'Sent.');
+
+    const [, decided] = (await page.get(`api/runs/${run.id}/turns`)).body.turns;
+    expect(decided).toMatchObject({ input: [], canBranch: true, canReplay: true, tools: { send_mail: 1 } });
+    const { callId } = decided;
+    const { body: replay } = await page.post(`api/runs/${run.id}/replay`, { callId });
+    expect(replay).toEqual({ callId, steps: 2, result: 'same' }); // the tool call and the model call
+    const refused = await page.post(`api/runs/${run.id}/branch`, { callId, content: 'Hello?' });
+    expect(refused).toMatchObject({ status: 400, body: { code: 'invalid' } });
+    const { body: branch } = await page.post(`api/runs/${run.id}/branch`, { callId });
+    live.send({ type: 'watch_run', runId: branch.id, after: 0 });
+    await decide(branch.id, { verdict: 'deny', reason: 'No.' });
+    await said(branch.id, 'Not sent.');
+    expect(ran).toEqual(['bob: Hi']);
+  });
 });

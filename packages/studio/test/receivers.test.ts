@@ -119,6 +119,9 @@ describe('the OTLP receiver', () => {
     expect((await page.get('api/traces')).body.traces).toMatchObject([
       { traceId: TRACE, service: 'weather', runId: 'run-7', spans: 1, errors: 1, durationMs: 1500 },
     ]);
+    const found = async (q: string) =>
+      (await page.get(`api/traces?q=${encodeURIComponent(q)}`)).body.traces.length;
+    expect([await found('GPT-x'), await found('weath'), await found('%')]).toEqual([1, 1, 0]);
   });
 
   test('takes JSON with the names of the standard, by the address with the key that can only write', async () => {
@@ -256,6 +259,24 @@ describe('programs written for the Studio of AgentScope', () => {
       'Run with id r2 does not exist',
     ]);
     expect((await call(page, 'noSuchProcedure', {})).status).toBe(404);
+  });
+
+  test('a message that grows is one message, of which the tape keeps the first form and the newest', async () => {
+    const page = await studios.start();
+    await call(page, 'registerRun', RUN);
+    let content = '';
+    for (let n = 1; n <= 50; n++) {
+      content += `word ${n} `;
+      const msg = { id: 'm1', name: 'Friday', role: 'assistant', content, metadata: {}, timestamp: 'x' };
+      const reply = { runId: 'r1', replyId: 'm1', replyName: 'Friday', replyRole: 'assistant' };
+      expect((await call(page, 'pushMessage', { ...reply, msg })).status).toBe(200);
+    }
+    const { entries } = (await page.get('api/runs/r1/entries')).body;
+    const texts = entries.flatMap((entry: any) => (entry.kind === 'message' ? [entry.msg.content] : []));
+    expect(texts).toEqual(['word 1 ', content]);
+    expect((await page.get('api/runs/r1')).body.run.messages).toBe(1);
+    const found = async (q: string) => (await page.get(`api/runs?q=${q}`)).body.total;
+    expect([await found('word%2050'), await found('word%201%20word%202')]).toEqual([1, 1]);
   });
 
   test.each(['polling', 'websocket'])(

@@ -43,7 +43,7 @@ export function App() {
     'g s': () => goTo(['sessions']),
     'g c': () => goTo(['charts']),
     'g t': () => goTo(['traces']),
-    '!': () => goTo([]),
+    '!': toWaiting,
   });
   if (useStore(access) === 'refused') return <LogIn />;
   const key = route.path.join('/');
@@ -74,6 +74,25 @@ export function App() {
       <SpokenStatus />
     </div>
   );
+}
+
+/** Frames in which a view is drawn. */
+const MAX_FRAMES = 30;
+
+/** Puts the focus into what waits: in the run that is open, otherwise in the first view. */
+function toWaiting(): void {
+  const focus = (): boolean => {
+    const part = document.querySelector<HTMLElement>(
+      '.card :is(.approval, .question :is(input, textarea, button))',
+    );
+    part?.focus();
+    return part !== null;
+  };
+  const focusSoon = (frames: number): void =>
+    void requestAnimationFrame(() => focus() || frames === 0 || focusSoon(frames - 1));
+  if (focus()) return;
+  goTo([]);
+  focusSoon(MAX_FRAMES); // the view has to be drawn first
 }
 
 function viewOf({ path, query }: Route): ReactNode {

@@ -280,13 +280,26 @@ describe.skipIf(CHROMIUM === undefined)('hostile texts in a browser', { timeout:
       reason: one,
       call: { type: 'tool_use', id: one, name: one, input: { [one]: one } },
     }));
+    const questions = SHORT.slice(5, 10).flatMap((one) => {
+      const call = { type: 'tool_use', id: one, name: one, input: {} };
+      const forms = [{ choices: SHORT }, { choices: SHORT, multiple: true }, { schema }, { url: one }, {}];
+      return forms.map((form, index) => ({
+        id: `${index} ${one}`,
+        kind: 'question',
+        agentPath: [one],
+        source: one,
+        call,
+        question: { message: one, ...form },
+      }));
+    });
     await tell([
       { runId: asked, kind: 'question', question },
-      { runId: asked, kind: 'pending', agentId: 'a', pending, schemas: {} },
+      { runId: asked, kind: 'pending', agentId: 'a', pending: [...pending, ...questions], schemas: {} },
     ]);
     await show(`#/runs/${encodeURIComponent(asked)}`, '.waiting-region .card');
     await expectNothingRan();
-    await show('#/', '.card');
+    await show('#/', '.card .choices');
+    expect(await window.page.locator('.card .choices').count()).toBe(10);
     await expectNothingRan();
   });
 

@@ -13,7 +13,10 @@ import {
   tool,
   UserAgent,
   withRunConfig,
+  type JsonObject,
+  type Tool,
 } from 'troupe';
+import { askUserTool } from 'troupe/ask-user';
 import { ScriptedModel } from 'troupe/testing';
 import { z } from 'zod';
 
@@ -85,13 +88,36 @@ const usage = { inputTokens: 1200, outputTokens: 80, cachedTokens: 900, cost: 0.
 let models: ScriptedModel[] = [];
 let sysPrompt = 'You are brief.';
 
-function agentOf(name: string, script: ConstructorParameters<typeof ScriptedModel>[0], tools = [work]) {
+function agentOf(
+  name: string,
+  script: ConstructorParameters<typeof ScriptedModel>[0],
+  tools: readonly Tool[] = [work],
+) {
   const model = new ScriptedModel(script, 'scripted-1');
   models.push(model);
   return new ReActAgent({ name, sysPrompt, model, tools, console: false });
 }
 
 const callOf = (name: string, input = {}) => ({ toolCalls: [{ id: `${name}-1`, name, input }], usage });
+
+const QUESTIONS = [
+  { question: 'Which colour?', choices: ['red', 'blue'] },
+  { question: 'Which days?', choices: ['Friday', 'Saturday', 'Sunday'], multiple: true },
+  { question: 'Why?' },
+  {
+    question: 'Where to?',
+    schema: {
+      type: 'object',
+      properties: { city: { type: 'string' }, from: { type: 'string', format: 'date-time' } },
+      required: ['city'],
+    },
+  },
+  { question: 'How old are you?' },
+];
+const questionCall = (input: JsonObject, index: number) => ({
+  toolCalls: [{ id: `q${index}`, name: 'ask_user', input }],
+  usage,
+});
 
 describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
   const studios = new Studios();
@@ -116,6 +142,10 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
             ),
         },
         sings: { name: 'Sings', create: () => agentOf('Sings', [callOf('sing'), 'Sung.'], [sing]) },
+        asks: {
+          name: 'Asks',
+          create: () => agentOf('Asks', [...QUESTIONS.map(questionCall), 'Thank you.'], [askUserTool()]),
+        },
         books: { name: 'Books', create: () => agentOf('Books', [callOf('book'), 'Booked.'], [book]) },
         host: { name: 'Host', create: hostWithBudget },
       },
@@ -258,6 +288,41 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
         }),
       ).slice(1, -1),
     );
+  });
+
+  test('questions of a tool are answered by a choice, by several, in words and by a form, or declined', async () => {
+    const { page } = window;
+    await talkTo('asks', 'Ask me!');
+    const card = page.locator('.waiting-region .card');
+    const asked = (question: string) => card.locator('.card-about', { hasText: question }).waitFor();
+    const button = (name: string) => card.getByRole('button', { name });
+    await asked('Which colour?');
+    expect(await window.violations()).toEqual([]);
+    await button('blue').click();
+    await asked('Which days?');
+    await card.getByLabel('Friday').check();
+    await card.getByLabel('Sunday').check();
+    await button('Answer').click();
+    await asked('Why?');
+    await card.getByLabel('Your answer').fill('Because.');
+    await page.keyboard.press('Enter');
+    await asked('Where to?');
+    await button('Answer').and(page.locator(':enabled')).click();
+    await card.locator('.field-error', { hasText: 'A value is missing.' }).waitFor();
+    expect(await window.violations()).toEqual([]);
+    await card.getByLabel('city').fill('Rome');
+    await card.getByLabel('from').fill('2026-07-01T10:00');
+    await button('Answer').click();
+    await asked('How old are you?');
+    await button('Decline…').and(page.locator(':enabled')).click();
+    await card.getByLabel(/Reason/).fill('Not your business.');
+    await button('Decline').click();
+    await page.getByText('Thank you.').waitFor();
+    await page.getByText('You denied a tool call: Not your business.').waitFor();
+    const results = JSON.stringify(models[0]?.requests.at(-1)?.messages);
+    const from = new Date(2026, 6, 1, 10).toISOString();
+    for (const text of ['blue', 'Friday, Sunday', 'Because.', `- from: ${from}`, 'Not your business.'])
+      expect(results).toContain(text);
   });
 
   test('agents of a hub are shown together as a room, each with its own colour', async () => {

@@ -37,7 +37,16 @@ import type { StoredTurn } from '../store/studio-store.ts';
 import { LocalFeed } from './local-feed.ts';
 import { describeOffer, toOffer, type AgentChoice, type OfferedAgents } from './offered-agent.ts';
 import { REPLAY_PREFIX, replayTurn } from './replay.ts';
-import { pack, recordedTools, recordingSteps, toMsgs, unpack, type TapeStep } from './tape-steps.ts';
+import {
+  pack,
+  recordedTools,
+  recordingSteps,
+  toMsgs,
+  unpack,
+  unpackCall,
+  type CallTape,
+  type TapeStep,
+} from './tape-steps.ts';
 
 export interface ConversationsOptions {
   readonly hub: RunHub;
@@ -149,14 +158,17 @@ export class Conversations {
     );
   }
 
-  /** A new run from a turn of another one: same state, and the turn said again. @throws ApiFailure */
+  /**
+   * A new run from a turn of another one: same state, and the turn said again. A turn that is a decision is asked again.
+   * @throws ApiFailure
+   */
   async branch(runId: string, body: unknown): Promise<StudioRun> {
     const request = readBranch(body);
     const { turn, input, agentKey } = this.#turn(runId, request.callId);
     const content = request.content ?? undefined;
+    if (input.length === 0 && content !== undefined)
+      throw new ApiFailure('invalid', 'This turn is a decision: it takes no message.');
     const msgs = content === undefined ? toMsgs(input).map(renewed) : [Msg.user(content, { name: 'user' })];
-    if (msgs.length === 0)
-      throw new ApiFailure('unsupported', 'This turn is a decision: branch from the turn before.');
     const choice: AgentChoice = {
       ...(request.model !== undefined && { model: request.model }),
       ...(request.toolSet !== undefined && { toolSet: request.toolSet }),
@@ -168,8 +180,9 @@ export class Conversations {
     const run = await this.#begin(agentKey, choice, { name, state, forkOf: { runId, seq: turn.seq } });
     const open = await this.#opened(run.id);
     if (request.tools === 'recorded' && turn.steps !== undefined)
-      open.recorded = unpack<TapeStep[]>(turn.steps);
-    void this.#inRun(run, () => this.#call(open.agent, msgs, {}, run.id)).catch(() => {}); // told by its events
+      open.recorded = unpackCall(turn.steps).steps;
+    if (msgs.length > 0)
+      void this.#inRun(run, () => this.#call(open.agent, msgs, {}, run.id)).catch(() => {}); // told by its events
     return this.#hub.run(run.id) ?? run;
   }
 
@@ -403,7 +416,8 @@ export class Conversations {
     } finally {
       stopListening();
       this.#feed.flush();
-      if (callId !== undefined) this.#putTurn(runId, callId, state, pack(steps));
+      const tape: CallTape = { decisions: options.decisions ?? [], steps };
+      if (callId !== undefined) this.#putTurn(runId, callId, state, pack(tape));
     }
   }
 

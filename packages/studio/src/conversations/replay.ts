@@ -7,7 +7,7 @@ import type { MsgJson, PromptPart, ReplayDifference, ReplayReport } from '../pro
 import { changesOf, CHARS_PER_TOKEN, partText, promptDetail } from '../runs/prompts.ts';
 import { isRecord } from '../store/json-text.ts';
 import type { StudioStore } from '../store/studio-store.ts';
-import { OffTapeError, replayingSteps, toMsgs, unpack, type TapeStep } from './tape-steps.ts';
+import { OffTapeError, replayingSteps, toMsgs, unpack, unpackCall } from './tape-steps.ts';
 
 /** Start of the ids of runs that are replays: the Studio does not record them. */
 export const REPLAY_PREFIX = 'replay-';
@@ -16,7 +16,7 @@ export const REPLAY_PREFIX = 'replay-';
 export interface RecordedTurn {
   readonly runId: string;
   readonly callId: string;
-  /** State of the agent before the turn, and the results of its steps; both packed. */
+  /** State of the agent before the turn, and its decisions with the results of its steps; both packed. */
   readonly state: Uint8Array;
   readonly steps: Uint8Array;
   readonly input: readonly MsgJson[];
@@ -42,10 +42,16 @@ export async function replayTurn(
     difference ??= found;
     stop.abort();
   });
-  const runStep = replayingSteps(agent, unpack<TapeStep[]>(turn.steps), () => steps++);
+  const tape = unpackCall(turn.steps);
+  const runStep = replayingSteps(agent, tape.steps, () => steps++);
   try {
     const msg = await withRunConfig({ runId: replayId, logging: 'silent' }, () =>
-      agent.call(toMsgs(turn.input), { runStep, signal: stop.signal, lifetime: 'detached' }),
+      agent.call(toMsgs(turn.input), {
+        decisions: tape.decisions,
+        runStep,
+        signal: stop.signal,
+        lifetime: 'detached',
+      }),
     );
     if (difference === undefined && msg.pending === undefined && msg.text !== answer)
       difference = { kind: 'answer', message: 'The answer differs.', before: answer, after: msg.text };

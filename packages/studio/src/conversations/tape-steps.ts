@@ -1,6 +1,14 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 
-import { Msg, ReActAgent, type AgentBase, type JsonObject, type Step, type StepRunner } from 'troupe';
+import {
+  Msg,
+  ReActAgent,
+  type AgentBase,
+  type JsonObject,
+  type PendingDecision,
+  type Step,
+  type StepRunner,
+} from 'troupe';
 import { redactKeys } from 'troupe/studio';
 
 /** One step of an agent call: its key, and its result as JSON. */
@@ -14,6 +22,12 @@ export interface TapeStep extends Step {
 interface ToolState {
   readonly plan?: JsonObject;
   readonly toolkit?: JsonObject;
+}
+
+/** One agent call: its decisions, and the results of its steps. */
+export interface CallTape {
+  readonly decisions: readonly PendingDecision[];
+  readonly steps: readonly TapeStep[];
 }
 
 /** Maximum bytes of a packed state or list of steps. Larger ones are not kept: no branch or replay of that turn. */
@@ -32,6 +46,12 @@ export function pack(value: unknown): Uint8Array | undefined {
 
 export function unpack<T>(packed: Uint8Array): T {
   return JSON.parse(gunzipSync(packed, { maxOutputLength: MAX_UNPACKED_BYTES }).toString('utf8')) as T;
+}
+
+/** The tape of a packed agent call. Calls without decisions were once kept as a list of their steps. */
+export function unpackCall(packed: Uint8Array): CallTape {
+  const tape = unpack<CallTape | readonly TapeStep[]>(packed);
+  return 'steps' in tape ? tape : { decisions: [], steps: tape };
 }
 
 /** A runner that runs every step of an agent and notes its result. */

@@ -1,6 +1,7 @@
 /** Actions of a person in a run. */
 
 import type { JsonObject, ToolStatus } from 'troupe';
+import type { UserAnswer } from 'troupe/ask-user';
 import type { CommandContent } from 'troupe/studio';
 
 /**
@@ -40,7 +41,10 @@ export type Action =
 export type Decision =
   /** `input`: edited arguments. `scope: 'run'`: also allows further calls of this tool until the reply ends. */
   | { readonly verdict: 'allow'; readonly input?: JsonObject; readonly scope?: 'once' | 'run' }
+  /** Refuses permission, or declines to answer a question. */
   | { readonly verdict: 'deny'; readonly reason?: string }
+  /** Answer to a question of a tool. A question with an address needs no `answer`. */
+  | { readonly verdict: 'answer'; readonly answer?: UserAnswer }
   /** Result of a tool that somebody outside runs. */
   | { readonly verdict: 'result'; readonly output: string; readonly status?: ToolStatus };
 

@@ -4,7 +4,7 @@ import type { JsonValue, Usage } from 'troupe';
 
 import type { UsageSum } from './studio-run.ts';
 
-/** `GET api/runs/:id/spans?source=&after=&limit=` → `SpanPage`. `GET api/traces/:traceId` → `SpanPage` of one trace. */
+/** `GET api/runs/:id/spans?source=&limit=` → `SpanPage`. `GET api/traces/:traceId` → `SpanPage` of one trace. */
 export interface SpanPage {
   readonly spans: readonly Span[];
   /** Sources that have spans. `events`: made from the events of the run; `otlp`: sent by a tracer. @default the first */

@@ -42,7 +42,15 @@ export interface Suggestion {
   /** Text that is sent. */
   readonly text: string;
   /** Feature that the answer shows. */
-  readonly shows: 'streaming' | 'tool' | 'approval' | 'interrupt' | 'sub_agent' | 'plan' | 'form';
+  readonly shows:
+    | 'streaming'
+    | 'tool'
+    | 'approval'
+    | 'interrupt'
+    | 'sub_agent'
+    | 'plan'
+    | 'question'
+    | 'form';
 }
 
 export interface StorageInfo {

@@ -19,17 +19,20 @@ interface WaitingBase {
   readonly askedAt: string;
   readonly state: WaitingState;
   readonly changedAt: string;
-  /** Decision in one word for people: `allowed`, `edited`, `denied`, `answered`, or the reason why the record is gone. */
+  /** Decision in one word for people: `allowed`, `edited`, `denied`, `answered`, `declined`, or the reason why the record is gone. */
   readonly outcome?: string;
   /** Window that decided: the id in `ActionRequest.windowId`. */
   readonly decidedBy?: string;
 }
 
-/** A pending tool call: of kind `approval` it needs permission, of kind `external` somebody gives its result. */
+/**
+ * A pending tool call: of kind `approval` it needs permission, of kind `external` somebody gives its result, of kind `question` a person
+ * answers `pending.question`.
+ */
 export interface ApprovalWaiting extends WaitingBase {
   readonly kind: 'approval';
   readonly pending: PendingCall;
-  /** Hash of the arguments shown. A decision carries the hash, so that nobody approves arguments without seeing them. */
+  /** Hash of the arguments and the question shown. A decision carries the hash, so that nobody approves arguments without seeing them. */
   readonly argsHash: string;
   /** JSON Schema of the tool's arguments, for the form of *Edit*. */
   readonly schema?: JsonObject;

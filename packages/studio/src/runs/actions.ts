@@ -1,7 +1,8 @@
 import type { ContentBlock, JsonObject } from 'troupe';
 import { Msg } from 'troupe';
+import type { UserAnswer } from 'troupe/ask-user';
 import { validateWith } from 'troupe/kernel';
-import type { CommandBody, CommandResult } from 'troupe/studio';
+import { fieldProblems, type CommandBody, type CommandResult } from 'troupe/studio';
 
 import type { Action, ActionRecord, ActionRequest, ActionResult, Decision, Waiting } from '../protocol.ts';
 import { ApiFailure } from '../server/api-failure.ts';
@@ -67,7 +68,17 @@ export class Actions {
     const { decision } = action;
     if (decision.verdict === 'allow' && decision.input !== undefined && waiting.schema !== undefined)
       await checkInput(waiting.schema, decision.input);
-    const outcome = outcomeOf(decision);
+    const { question } = waiting.pending;
+    if (decision.verdict !== 'deny' && (decision.verdict === 'answer') !== (question !== undefined))
+      throw new ApiFailure(
+        'invalid',
+        question === undefined
+          ? 'This is no question: decide it.'
+          : 'This is a question: answer or decline it.',
+      );
+    if (decision.verdict === 'answer' && question?.schema !== undefined)
+      await checkInput(question.schema, isJsonObject(decision.answer) ? decision.answer : {});
+    const outcome = outcomeOf(decision, question !== undefined);
     const edited = decision.verdict === 'allow' ? decision.input : undefined;
     const details = { outcome, decidedBy: windowId, ...(edited && { editedInput: edited }) };
     this.#hub.setWaitingState(record, 'sent', details);
@@ -163,9 +174,9 @@ export class Actions {
   }
 }
 
-function outcomeOf(decision: Decision): string {
-  if (decision.verdict === 'deny') return 'denied';
-  if (decision.verdict === 'result') return 'answered';
+function outcomeOf(decision: Decision, isQuestion: boolean): string {
+  if (decision.verdict === 'deny') return isQuestion ? 'declined' : 'denied';
+  if (decision.verdict === 'result' || decision.verdict === 'answer') return 'answered';
   return decision.input === undefined ? 'allowed' : 'edited';
 }
 
@@ -173,11 +184,7 @@ function outcomeOf(decision: Decision): string {
 async function checkInput(schema: JsonObject, value: JsonObject): Promise<void> {
   const checked = await validateWith(schema, value);
   if (checked.ok) return;
-  const problems = checked.problems.map(({ path, message }) => ({
-    path: path.split(/[./[\]#]/).filter((step) => step !== ''),
-    message,
-  }));
-  throw new ApiFailure('invalid', 'The values do not fit.', problems);
+  throw new ApiFailure('invalid', 'The values do not fit.', fieldProblems(checked.problems));
 }
 
 /** @throws ApiFailure if the body is no action */
@@ -226,7 +233,7 @@ function readContent(content: unknown): string | readonly ContentBlock[] {
 }
 
 function readDecision(value: unknown): Decision {
-  const { verdict, input, scope, reason, output, status } = isRecord(value) ? value : {};
+  const { verdict, input, scope, reason, output, status, answer } = isRecord(value) ? value : {};
   const text = (given: unknown): given is string => typeof given === 'string';
   if (verdict === 'allow')
     return {
@@ -237,5 +244,16 @@ function readDecision(value: unknown): Decision {
   if (verdict === 'deny') return { verdict, ...(text(reason) && { reason }) };
   if (verdict === 'result' && text(output))
     return { verdict, output, ...((status === 'ok' || status === 'error') && { status }) };
-  throw new ApiFailure('invalid', "A decision is 'allow', 'deny', or 'result' with an output.");
+  if (verdict === 'answer' && (answer === undefined || isAnswer(answer)))
+    return { verdict, ...(answer !== undefined && { answer }) };
+  throw new ApiFailure('invalid', "A decision is 'allow', 'deny', 'answer', or 'result' with an output.");
+}
+
+function isJsonObject(answer: UserAnswer | undefined): answer is JsonObject {
+  return isRecord(answer);
+}
+
+function isAnswer(value: unknown): value is UserAnswer {
+  if (typeof value === 'string' || isRecord(value)) return true;
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }

@@ -17,6 +17,13 @@ export function firstLine(text: string, max = 160): string {
   return line.length > max ? `${line.slice(0, max)}…` : line;
 }
 
+/** A message as it was sent last. */
+export interface PushedMsg {
+  /** Entry that is replaced by the next form of the message; undefined after the first form, which is kept. */
+  readonly seq: number | undefined;
+  readonly text: string;
+}
+
 /** A run in memory: its record, and the counts that only matter while it runs. */
 export class LiveRun {
   #record: StudioRun;
@@ -30,6 +37,8 @@ export class LiveRun {
   /** Number of the last prompt; the prompts of replies without an outcome. */
   prompts = 0;
   readonly openPrompts = new Map<string, number>();
+  /** Messages of a program that sends the whole message at each growth, by id. */
+  readonly pushed = new Map<string, PushedMsg>();
 
   constructor(record: StudioRun) {
     this.#record = record;

@@ -33,6 +33,9 @@ export interface HubListener {
 type NewRun = Pick<StudioRun, 'id' | 'project' | 'name' | 'source'> & Partial<StudioRun>;
 
 const MAX_TEXT = 200;
+/** Messages of a run that may still grow, and characters of each by which its run is found. */
+const MAX_PUSHED = 200;
+const MAX_PUSHED_CHARS = 2000;
 const OPEN: readonly WaitingState[] = ['waiting', 'sent'];
 
 /**
@@ -168,25 +171,36 @@ export class RunHub {
     });
   }
 
-  /** Adds a message of an AgentScope program. */
+  /**
+   * Adds a message of an AgentScope program. While it grows, the program sends it whole each time: the tape keeps its first form and its
+   * newest one.
+   */
   addMessage(runId: string, reply: { id: string; name: string; role: string }, msg: MsgJson): void {
     this.change(() => {
       const live = this.#live(runId);
       if (live === undefined) return;
-      const text = textOf(msg.content);
+      const text = redactKeys(textOf(msg.content));
+      const known = live.pushed.get(msg.id);
       live.change({
-        messages: live.record.messages + 1,
-        preview: firstLine(redactKeys(text)),
+        messages: live.record.messages + (known === undefined ? 1 : 0),
+        preview: firstLine(text),
         rootAgent: live.record.rootAgent ?? reply.name,
       });
-      this.store.addRunText(runId, redactKeys(text));
-      this.addEntry(runId, {
+      this.store.addRunText(runId, text, known?.text);
+      if (known?.seq !== undefined) this.store.deleteEntry(runId, known.seq);
+      const seq = this.addEntry(runId, {
         kind: 'message',
         replyId: reply.id,
         replyName: reply.name,
         replyRole: reply.role,
         msg,
       });
+      live.pushed.delete(msg.id);
+      live.pushed.set(msg.id, {
+        seq: known === undefined ? undefined : seq,
+        text: text.slice(0, MAX_PUSHED_CHARS),
+      });
+      if (live.pushed.size > MAX_PUSHED) live.pushed.delete(live.pushed.keys().next().value ?? '');
     });
   }
 
@@ -486,10 +500,10 @@ export class RunHub {
   }
 }
 
-/** Hash of the tool and the arguments that a person sees. */
-export function argumentsHash({ call }: PendingCall): string {
+/** Hash of the tool, the arguments and the question that a person sees. */
+export function argumentsHash({ call, question }: PendingCall): string {
   return createHash('sha256')
-    .update(JSON.stringify([call.name, call.input]))
+    .update(JSON.stringify([call.name, call.input, question]))
     .digest('hex')
     .slice(0, 32);
 }

@@ -29,7 +29,7 @@ export function turnsOf(entries: readonly RunEntry[], abilities: TurnAbilities):
     const { event, seq } = entry;
     const turn = byCall.get(event.runId);
     if (turn === undefined) continue;
-    if (event.type === 'tool_start') turn.tools[event.call.name] = (turn.tools[event.call.name] ?? 0) + 1;
+    if (event.type === 'tool_result') turn.tools[event.call.name] = (turn.tools[event.call.name] ?? 0) + 1;
     if (event.type === 'run_end' && event.agentPath.length === 1) {
       turn.endSeq = seq;
       turn.status = event.status;

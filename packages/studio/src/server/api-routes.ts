@@ -40,6 +40,7 @@ const MAX_ENTRIES = 5000;
 const MAX_SPANS = 5000;
 const MAX_TAPE_ENTRIES = 200_000;
 const MAX_CALLS = 100_000;
+const MAX_SEARCH_CHARS = 200;
 const DAY_MS = 86_400_000;
 /** Media types that a browser shows inline: none can run code. */
 const SHOWN_TYPES = /^(?:image\/(?:png|jpeg|gif|webp|avif)|audio\/[\w.+-]+|video\/(?:mp4|webm))$/;
@@ -156,7 +157,11 @@ export function apiRoutes(options: ApiRoutesOptions): Hono {
   app.get('/traces', (c) => {
     const limit = numberIn(c, 'limit', 50, 1, 200);
     const before = Number(c.req.query('cursor') ?? Number.MAX_SAFE_INTEGER);
-    const found = store.traceIds(Number.isFinite(before) ? before : Number.MAX_SAFE_INTEGER, limit + 1);
+    const found = store.traceIds(
+      Number.isFinite(before) ? before : Number.MAX_SAFE_INTEGER,
+      limit + 1,
+      c.req.query('q')?.slice(0, MAX_SEARCH_CHARS),
+    );
     const traces: TraceInfo[] = found
       .slice(0, limit)
       .map((one) => traceInfo(one, store.spansOfTrace(one.traceId, MAX_SPANS)));

@@ -214,7 +214,8 @@ function upgradeRefusal(request: IncomingMessage, options: HttpServerOptions): A
   if (refused !== undefined) return new ApiFailure('forbidden', refused.message);
   if (!isPlain(pathOf(request))) return new ApiFailure('not_found', 'There is no such route.');
   if (isOwnedBy(request, '/socket.io/')) {
-    if (isFromPage(request) || options.agentScopeSocket === undefined)
+    // Clients in Python send the Origin of the Studio itself; any other one was refused before.
+    if (request.headers.cookie !== undefined || options.agentScopeSocket === undefined)
       return new ApiFailure('forbidden', 'Not here.');
     return undefined;
   }

@@ -24,6 +24,12 @@ const listOf =
   (value) =>
     Array.isArray(value) && value.every(check);
 
+const isUserQuestion = fields({
+  message: isText,
+  choices: optional(isTexts),
+  schema: optional(isObject),
+  url: optional(isText),
+});
 const isCall = fields({ id: isText, name: isText });
 /** Fields of events of one type that the Studio reads, besides those of all events. */
 const EVENTS: Readonly<Record<string, Check>> = {
@@ -72,7 +78,9 @@ const CHECKS: Readonly<Record<ProgramItemBody['kind'], Check>> = {
   inside: fields({ inside: fields({ agentId: isText, data: isObject, leftOut: isList }) }),
   pending: fields({
     agentId: isText,
-    pending: listOf(fields({ id: isText, call: isCall, agentPath: isTexts })),
+    pending: listOf(
+      fields({ id: isText, call: isCall, agentPath: isTexts, question: optional(isUserQuestion) }),
+    ),
     schemas: isObject,
   }),
   question: fields({

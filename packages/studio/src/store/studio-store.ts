@@ -61,6 +61,8 @@ type Row = Record<string, unknown>;
 
 /** Characters of messages of one run that a search looks through. */
 const MAX_SEARCH_CHARS = 20_000;
+/** Characters of one message by which its run is found. */
+const MAX_TEXT_CHARS = 2000;
 
 /** Typed reading and writing of the Studio's database. Folder `store`: start here. */
 export class StudioStore {
@@ -138,10 +140,14 @@ export class StudioStore {
     );
   }
 
-  addRunText(id: string, text: string): void {
+  /** Adds a text by which a run is found. @param before an earlier form of the text, whose place it takes */
+  addRunText(id: string, text: string, before = ''): void {
+    const [added, removed] = [text.slice(0, MAX_TEXT_CHARS), before.slice(0, MAX_TEXT_CHARS)];
+    if (added === removed) return;
     this.#run(
-      `UPDATE runs SET texts = substr(texts || ? || char(10), 1, ${MAX_SEARCH_CHARS}) WHERE id = ?`,
-      text.slice(0, 2000),
+      `UPDATE runs SET texts = substr(replace(texts, ?, '') || ?, 1, ${MAX_SEARCH_CHARS}) WHERE id = ?`,
+      removed === '' ? '' : `${removed}\n`,
+      `${added}\n`,
       id,
     );
   }
@@ -265,6 +271,10 @@ export class StudioStore {
   }
 
   // Entries
+
+  deleteEntry(runId: string, seq: number): void {
+    this.#run('DELETE FROM entries WHERE run_id = ? AND seq = ?', runId, seq);
+  }
 
   putEntry(runId: string, entry: RunEntry): void {
     this.#run(
@@ -518,14 +528,17 @@ export class StudioStore {
     ).map(({ data }) => readStored(data));
   }
 
-  /** Ids of the latest traces that began before a time. */
+  /** Ids of the latest traces that began before a time, and that have a text in a span or in the name of their service. */
   traceIds(
     before: number,
     limit: number,
+    text = '',
   ): { traceId: string; startMs: number; service: string; runId?: string }[] {
     return this.#all(
-      `SELECT trace_id, min(start_ms) AS start, max(service) AS service, max(run_id) AS run FROM spans GROUP BY trace_id
-       HAVING start < ? ORDER BY start DESC LIMIT ?`,
+      `SELECT trace_id, min(start_ms) AS start, max(service) AS service, max(run_id) AS run FROM spans
+       WHERE ?1 = '' OR trace_id IN (SELECT trace_id FROM spans WHERE instr(lower(data), ?1) > 0 OR instr(lower(service), ?1) > 0)
+       GROUP BY trace_id HAVING start < ?2 ORDER BY start DESC LIMIT ?3`,
+      text.toLowerCase(),
       before,
       limit,
     ).map((row) => ({

@@ -1,6 +1,7 @@
 /** Entry `troupe/studio`: connects a program to a Studio, and is what a Studio itself is made of. */
 
 export { fromAgentScopeBlocks, toAgentScopeBlocks } from '../studio/agentscope-blocks.ts';
+export { fieldProblems } from '../studio/field-problems.ts';
 export { disconnectStudio, type StudioInitOptions } from '../studio/init.ts';
 export { registerLocalStudio } from '../studio/local-studios.ts';
 export { joinedEvent } from '../studio/item-buffer.ts';

@@ -18,6 +18,7 @@ import { newId } from '../util/ids.ts';
 import { copyJsonObject, type JsonObject, type JsonValue } from '../util/json.ts';
 import { redactedMessage } from '../util/redaction/redacted-text.ts';
 import { toJsonSchema, validateWith } from '../util/schema.ts';
+import { fieldProblems } from './field-problems.ts';
 import { modelNameOf, readInside, toolSchemaOf } from './agent-inside.ts';
 import type {
   AgentFacts,
@@ -298,8 +299,7 @@ export class StudioProgram implements ProgramObserver {
     }
     const checked = await validateWith(structuredModel, structured ?? {});
     if (!checked.ok) {
-      const problems = checked.problems.map(({ path, message }) => ({ path: pathOf(path), message }));
-      return { ...failure('invalid', 'The answer does not fit.'), problems };
+      return { ...failure('invalid', 'The answer does not fit.'), problems: fieldProblems(checked.problems) };
     }
     question.answer({ content, structured: copyJsonObject(checked.value, 'the structured answer') });
     return { ok: true };
@@ -418,14 +418,6 @@ function codeOf(error: unknown): CommandFailure {
 
 function firstKey<Key>(map: ReadonlyMap<Key, unknown>): Key {
   return map.keys().next().value as Key;
-}
-
-/** Path of a problem (`a.b[2]`) as a list. */
-function pathOf(path: string): (string | number)[] {
-  return path
-    .split(/[.[\]]/)
-    .filter((step) => step !== '')
-    .map((step) => (/^\d+$/.test(step) ? Number(step) : step));
 }
 
 /** Characters of an event that can be long; deltas are counted by the buffer. */

@@ -1,6 +1,7 @@
 import { memo } from 'react';
 import type { ContentBlock } from 'troupe';
 
+import type { ActionRecord, Decision } from '../../../src/protocol.ts';
 import { useText, type Dictionary } from '../i18n/use-text.ts';
 import { useStore } from '../live/store.ts';
 import type { Notice } from '../live/tape-fold.ts';
@@ -28,10 +29,8 @@ function textOf(notice: Notice, t: Dictionary): string {
     case 'action': {
       const { type, content, windowId, decision } = notice.action;
       const who = windowId === WINDOW_ID ? t.you : t.somebody;
-      const verdict = decision === undefined ? '' : t.verdict[decision.verdict];
-      const text = type === 'decide' ? t.decided(who, verdict) : t.acted[type](who);
-      const said = plain(content);
-      return said === '' ? text : `${text}: ${said}`;
+      const said = plain(content) || saidBy(decision);
+      return said === '' ? actText(type, who, decision, t) : `${actText(type, who, decision, t)}: ${said}`;
     }
     case 'error':
       return `✕ ${notice.agentPath.join(' › ')}: ${notice.error.message}`;
@@ -51,6 +50,25 @@ function textOf(notice: Notice, t: Dictionary): string {
     case 'ended':
       return t.callEnded(notice.agentPath.join(' › '), t.callStatus[notice.status]);
   }
+}
+
+function actText(
+  type: ActionRecord['type'],
+  who: string,
+  decision: Decision | undefined,
+  t: Dictionary,
+): string {
+  if (type !== 'decide' || decision === undefined) return t.acted[type](who);
+  return decision.verdict === 'answer' ? t.acted.answer(who) : t.decided(who, t.verdict[decision.verdict]);
+}
+
+/** Words of a decision: the reason of a refusal, or an answer that is text. */
+function saidBy(decision: Decision | undefined): string {
+  if (decision?.verdict === 'deny') return decision.reason ?? '';
+  if (decision?.verdict !== 'answer') return '';
+  const { answer } = decision;
+  if (typeof answer === 'string') return answer;
+  return Array.isArray(answer) ? answer.join(', ') : '';
 }
 
 function plain(content: string | readonly ContentBlock[] | undefined): string {

@@ -234,7 +234,7 @@ function MemoryList({
         <li key={`${msg.id}-${index}`} data-removed={removed?.has(msg.id)}>
           <details>
             <summary>
-              <strong>{msg.name}</strong> <span className="sub">{msg.role}</span>
+              <strong>{msg.name}</strong> {msg.role !== msg.name && <span className="sub">{msg.role}</span>}
               {marks.map((mark) => (
                 <span key={mark} className="tag">
                   {mark}

@@ -3,7 +3,10 @@ import { useEffect, useId, useRef, type ReactNode } from 'react';
 
 import { useText } from '../i18n/use-text.ts';
 
-/** A modal dialog: the browser's own, which keeps the focus inside and closes by Escape. Mounted means open. */
+/**
+ * A modal dialog: the browser's own, which keeps the focus inside and closes by Escape. Mounted means open. The first field has the
+ * focus; without fields, the button that closes.
+ */
 export function Dialog(props: {
   title: string;
   onClose: () => void;
@@ -16,7 +19,10 @@ export function Dialog(props: {
   const id = useId();
   useEffect(() => {
     const dialog = ref.current;
-    if (dialog !== null && !dialog.open) dialog.showModal();
+    if (dialog !== null && !dialog.open) {
+      dialog.showModal();
+      dialog.querySelector<HTMLElement>('input, select, textarea')?.focus();
+    }
     return () => dialog?.close();
   }, []);
   return (

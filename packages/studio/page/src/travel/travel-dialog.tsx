@@ -56,7 +56,7 @@ export function TravelDialog({ run, agent, verb, onClose }: TravelDialogProps) {
             <select value={turn.callId} onChange={(event) => setCallId(event.target.value)}>
               {usable.map((one) => (
                 <option key={one.callId} value={one.callId}>
-                  {`#${one.seq} · ${inputOf(one).slice(0, 80)}`}
+                  {`#${one.seq} · ${inputOf(one).slice(0, 80) || t.decisionTurn}`}
                 </option>
               ))}
             </select>
@@ -118,11 +118,20 @@ function Branch({ run, agent, turn, onClose }: BranchProps) {
         branch.mutate();
       }}
     >
-      <div className="field">
-        <label htmlFor="branch-text">{t.messageWord}</label>
-        <textarea id="branch-text" rows={4} value={text} onChange={(event) => setText(event.target.value)} />
-        {text !== before && <TextDiff before={before} after={text} />}
-      </div>
+      {turn.input.length === 0 ? (
+        <p className="sub">{t.decideAgain}</p>
+      ) : (
+        <div className="field">
+          <label htmlFor="branch-text">{t.messageWord}</label>
+          <textarea
+            id="branch-text"
+            rows={4}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+          {text !== before && <TextDiff before={before} after={text} />}
+        </div>
+      )}
       {agent !== undefined && agent.models.length > 0 && (
         <Choice id="branch-model" label={t.model} value={model} options={agent.models} onChange={setModel} />
       )}

@@ -52,7 +52,6 @@ export function Finder({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title={t.find} onClose={onClose} className="finder">
       <input
-        autoFocus
         type="search"
         role="combobox"
         aria-expanded={found.length > 0}

@@ -2,6 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import {
   Bot,
   ClipboardList,
+  MessageCircleQuestion,
   MessageSquarePlus,
   MessageSquareText,
   OctagonPause,
@@ -22,6 +23,7 @@ import { messageOf, post } from '../server/request.ts';
 import { settings } from '../settings.ts';
 import { WaitingCard } from '../waiting/waiting-card.tsx';
 import { useInfo, useRuns } from './queries.ts';
+import { initLine } from './connect-programs.tsx';
 import { RunList } from './run-list.tsx';
 
 const RECENT = 20;
@@ -34,6 +36,7 @@ const SIGNS: ReadonlyMap<Suggestion['shows'], LucideIcon> = new Map([
   ['interrupt', OctagonPause],
   ['sub_agent', Bot],
   ['plan', ClipboardList],
+  ['question', MessageCircleQuestion],
   ['form', TextCursorInput],
 ]);
 
@@ -148,7 +151,7 @@ function Offer({ agent }: { agent: OfferedAgent }) {
 /** Nothing has connected yet: the lines to paste. */
 export function FirstStart({ info }: { info: StudioInfo }) {
   const t = useText();
-  const code = `import { init } from 'troupe';\n\nawait init({ studioUrl: '${info.connect.studioUrl}' });`;
+  const code = `import { init } from 'troupe';\n\n${initLine(info.connect)}`;
   return (
     <Empty title={t.nothingYet}>
       <p>{t.connectHow}</p>

@@ -1,4 +1,10 @@
-import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import {
+  useInfiniteQuery,
+  useQuery,
+  type InfiniteData,
+  type UseInfiniteQueryResult,
+  type UseQueryResult,
+} from '@tanstack/react-query';
 
 import { encoded } from '../encoded.ts';
 import type { RunDetail, RunPage, StudioInfo } from '../../../src/protocol.ts';
@@ -20,6 +26,18 @@ export function useRuns(filter: RunFilter): UseQueryResult<RunPage> {
   return useQuery({
     queryKey: ['runs', filter],
     queryFn: async ({ signal }) => get<RunPage>('runs', { ...filter }, signal),
+    placeholderData: (before) => before,
+  });
+}
+
+/** Runs, one page after the other. */
+export function useRunPages(filter: RunFilter): UseInfiniteQueryResult<InfiniteData<RunPage>> {
+  return useInfiniteQuery({
+    queryKey: ['runs', 'pages', filter],
+    queryFn: async ({ signal, pageParam }) =>
+      get<RunPage>('runs', { ...filter, cursor: pageParam ?? undefined }, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ next }) => next,
     placeholderData: (before) => before,
   });
 }

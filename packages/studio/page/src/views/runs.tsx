@@ -9,7 +9,7 @@ import { Dialog } from '../parts/dialog.tsx';
 import { Empty, Failed, Loading } from '../parts/states.tsx';
 import { changeQuery, goTo, hrefOf, useRoute } from '../route.ts';
 import { get, messageOf, post } from '../server/request.ts';
-import { useInfo, useRuns } from './queries.ts';
+import { useInfo, useRunPages } from './queries.ts';
 import { FirstStart } from './now.tsx';
 import { RunList } from './run-list.tsx';
 
@@ -24,13 +24,16 @@ export function Runs() {
   const client = useQueryClient();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [isAsking, setAsking] = useState(false);
-  const [limit, setLimit] = useState(PAGE);
   const filter = {
     q: query.get('q') ?? undefined,
     project: query.get('project') ?? undefined,
     status: query.get('status')?.split(',').filter(Boolean),
   };
-  const runs = useRuns({ ...filter, limit: Math.min(limit, 200) });
+  const runs = useRunPages({ ...filter, limit: PAGE });
+  // A run that has changed between two requests is on both pages.
+  const found = runs.data?.pages.flatMap((page) => page.runs) ?? [];
+  const shown = [...new Map(found.map((run) => [run.id, run])).values()];
+  const total = runs.data?.pages.at(-1)?.total;
   const projects = useQuery({
     queryKey: ['runs', 'projects'],
     queryFn: async () => get<{ projects: readonly Project[] }>('projects'),
@@ -57,7 +60,7 @@ export function Runs() {
     <div className="view">
       <div className="view-head">
         <h1>{t.runs}</h1>
-        {runs.data !== undefined && <span className="count">{runs.data.total}</span>}
+        {total !== undefined && <span className="count">{total}</span>}
       </div>
       <div className="filters">
         <label className="search">
@@ -116,18 +119,22 @@ export function Runs() {
       </div>
       {runs.error !== null && <Failed error={runs.error} onRetry={() => void runs.refetch()} />}
       {runs.data === undefined && runs.error === null && <Loading lines={8} />}
-      {runs.data !== undefined && runs.data.runs.length > 0 && (
-        <RunList runs={runs.data.runs} chosen={chosen} onChoose={choose} />
-      )}
-      {runs.data?.next !== undefined && (
+      {shown.length > 0 && <RunList runs={shown} chosen={chosen} onChoose={choose} />}
+      {runs.hasNextPage && total !== undefined && (
         <p className="more">
-          {t.shownOf(runs.data.runs.length, runs.data.total)}{' '}
-          <button type="button" className="button" onClick={() => setLimit(limit + PAGE)}>
+          {t.shownOf(shown.length, total)}{' '}
+          <button
+            type="button"
+            className="button"
+            disabled={runs.isFetchingNextPage}
+            onClick={() => void runs.fetchNextPage()}
+          >
             {t.more}
           </button>
         </p>
       )}
-      {runs.data?.runs.length === 0 &&
+      {runs.data !== undefined &&
+        shown.length === 0 &&
         (isFiltered ? (
           <Empty title={t.noMatch}>
             <button type="button" className="button" onClick={() => goTo(['runs'])}>

@@ -1,9 +1,9 @@
 import { useText } from '../i18n/use-text.ts';
 import { useStore } from '../live/store.ts';
-import { CopyButton } from '../parts/copy-button.tsx';
 import { formatBytes } from '../parts/format.ts';
 import { Failed, Loading } from '../parts/states.tsx';
 import { Facts } from '../inside/details.tsx';
+import { ConnectPrograms } from './connect-programs.tsx';
 import { changeSettings, settings, type Language, type Theme } from '../settings.ts';
 import { STUDIO_PROTOCOL } from '../../../src/protocol.ts';
 import { useInfo } from './queries.ts';
@@ -54,20 +54,7 @@ export function SettingsView() {
       {info.data !== undefined && (
         <>
           <h2>{t.connectPrograms}</h2>
-          <Facts
-            facts={(
-              [
-                ['troupe', info.data.connect.studioUrl],
-                ['AgentScope', info.data.connect.agentscopeUrl],
-                ['OTLP', info.data.connect.otlpUrl],
-              ] as const
-            ).map(([name, url]) => [
-              name,
-              <span className="mono">
-                {url} <CopyButton text={url} />
-              </span>,
-            ])}
-          />
+          <ConnectPrograms connect={info.data.connect} />
           <h2>{t.storage}</h2>
           <Facts
             facts={[

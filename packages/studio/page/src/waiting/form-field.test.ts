@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
 
-import { fieldOf, initialValue, isSameJson, withKey, type FormField } from './form-field.ts';
+import {
+  fieldOf,
+  fromControl,
+  initialValue,
+  isSameJson,
+  toControl,
+  withKey,
+  type FormField,
+} from './form-field.ts';
 
 const PLAIN = { title: undefined, description: undefined, preset: undefined };
 
@@ -18,6 +26,9 @@ test('makes a field for each kind of schema, and JSON for every other', () => {
       tags: { type: 'array', items: { type: 'string' } },
       address: { $ref: '#/$defs/Address' },
       contact: { anyOf: [{ type: 'string' }, { type: 'number' }] },
+      nickname: { anyOf: [{ type: 'string' }, { type: 'null' }], default: null, title: 'Nickname' },
+      parent: { anyOf: [{ $ref: '#/$defs/Address' }, { type: 'null' }] },
+      wish: { anyOf: [{ type: 'string' }, { type: 'number' }, { type: 'null' }] },
       mixed: { allOf: [{ type: 'string' }] },
       tuple: { type: 'array', prefixItems: [{ type: 'string' }] },
       elsewhere: { $ref: 'https://example.com/schema' },
@@ -35,6 +46,14 @@ test('makes a field for each kind of schema, and JSON for every other', () => {
     tags: { ...PLAIN, kind: 'list', item: text },
     address: { ...PLAIN, kind: 'object', fields: [{ name: 'city', field: text, isRequired: false }] },
     contact: { ...PLAIN, kind: 'union', variants: [text, { ...PLAIN, kind: 'number', isInteger: false }] },
+    nickname: { ...text, title: 'Nickname', preset: null },
+    parent: {
+      ...PLAIN,
+      preset: null,
+      kind: 'object',
+      fields: [{ name: 'city', field: text, isRequired: false }],
+    },
+    wish: { ...PLAIN, kind: 'union', variants: [text, { ...PLAIN, kind: 'number', isInteger: false }] },
     mixed: { ...PLAIN, kind: 'json' },
     tuple: { ...PLAIN, kind: 'json' },
     elsewhere: { ...PLAIN, kind: 'json' },
@@ -49,7 +68,7 @@ test('makes a field for each kind of schema, and JSON for every other', () => {
       isRequired: name === 'name' || name === 'size',
     })),
   });
-  expect(initialValue(field)).toEqual({ size: 3 });
+  expect(initialValue(field)).toEqual({ size: 3, nickname: null, parent: null });
 });
 
 test('ends at a schema that contains itself', () => {
@@ -75,4 +94,14 @@ test('compares JSON without regard to the order of keys', () => {
   expect(isSameJson({ a: [1, { b: null }], c: 2 }, { c: 2, a: [1, { b: null }] })).toBe(true);
   expect(isSameJson({ a: 1 }, { a: 1, b: null })).toBe(false);
   expect(isSameJson([1], { 0: 1 })).toBe(false);
+});
+
+test('texts of controls become what the formats of JSON Schema ask for, and back', () => {
+  const at = new Date(2026, 0, 31, 9, 30);
+  expect(fromControl('datetime-local', '2026-01-31T09:30')).toBe(at.toISOString());
+  expect(toControl('datetime-local', at.toISOString())).toBe('2026-01-31T09:30:00');
+  expect(toControl('datetime-local', 'soon')).toBe('soon');
+  expect([fromControl('time', '09:30'), fromControl('time', '09:30:05')]).toEqual(['09:30:00', '09:30:05']);
+  expect([fromControl('email', ''), fromControl('text', '')]).toEqual([undefined, '']);
+  expect(toControl('text', '2026-01-31T09:30:00Z')).toBe('2026-01-31T09:30:00Z');
 });

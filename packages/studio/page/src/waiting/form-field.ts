@@ -11,7 +11,7 @@ export type FieldKind =
   | {
       readonly kind: 'text';
       readonly isLong: boolean;
-      readonly format: 'text' | 'date' | 'datetime-local' | 'time' | 'email' | 'url';
+      readonly format: TextFormat;
     }
   | { readonly kind: 'number'; readonly isInteger: boolean; readonly min?: number; readonly max?: number }
   | { readonly kind: 'boolean' }
@@ -23,6 +23,9 @@ export type FieldKind =
   /** Anything else: JSON by hand. */
   | { readonly kind: 'json' };
 
+/** Types of the control for text. */
+export type TextFormat = 'text' | 'date' | 'datetime-local' | 'time' | 'email' | 'url';
+
 export interface ObjectField {
   readonly name: string;
   readonly field: FormField;
@@ -30,7 +33,7 @@ export interface ObjectField {
 }
 
 const MAX_DEPTH = 8;
-const FORMATS: Readonly<Record<string, 'date' | 'datetime-local' | 'time' | 'email' | 'url'>> = {
+const FORMATS: Readonly<Record<string, TextFormat>> = {
   date: 'date',
   'date-time': 'datetime-local',
   time: 'time',
@@ -49,7 +52,25 @@ export function fieldOf(
     return { kind: 'json', title: undefined, description: undefined, preset: undefined };
   const title = textIn(resolved, 'title');
   const description = textIn(resolved, 'description');
+  const present = nullableOf(resolved);
+  if (present !== undefined) {
+    const inner = fieldOf(present, root, depth + 1);
+    const preset = resolved['default'] ?? inner.preset ?? null;
+    return { ...inner, title: title ?? inner.title, description: description ?? inner.description, preset };
+  }
   return { title, description, preset: resolved['default'], ...kindOf(resolved, root, depth) };
+}
+
+/** The other variant of a union of two with null, such as an optional field of Pydantic. */
+function nullableOf(schema: JsonObject): JsonValue | undefined {
+  const union = schema['oneOf'] ?? schema['anyOf'];
+  if (!Array.isArray(union) || union.length !== 2) return undefined;
+  const others = union.filter((part: JsonValue) => !isNullSchema(part));
+  return others.length === 1 ? others[0] : undefined;
+}
+
+function isNullSchema(part: JsonValue): boolean {
+  return isObject(part) && (part['type'] === 'null' || part['const'] === null);
 }
 
 function kindOf(schema: JsonObject, root: JsonValue | undefined, depth: number): FieldKind {
@@ -57,7 +78,7 @@ function kindOf(schema: JsonObject, root: JsonValue | undefined, depth: number):
   if (schema['const'] !== undefined) return { kind: 'constant', value: schema['const'] };
   if (Array.isArray(schema['enum'])) return { kind: 'choice', options: schema['enum'] };
   const union = schema['oneOf'] ?? schema['anyOf'];
-  if (Array.isArray(union)) return unionOf(union.map(inner));
+  if (Array.isArray(union)) return unionOf(union.filter((part) => !isNullSchema(part)).map(inner));
   switch (typeOf(schema)) {
     case 'string': {
       const max = schema['maxLength'];
@@ -94,12 +115,10 @@ function kindOf(schema: JsonObject, root: JsonValue | undefined, depth: number):
   }
 }
 
-/** A union with null is its other variant, which need not be set. */
 function unionOf(variants: readonly FormField[]): FieldKind {
-  const others = variants.filter((variant) => !(variant.kind === 'constant' && variant.value === null));
-  const constants = others.flatMap((variant) => (variant.kind === 'constant' ? [variant.value] : []));
-  if (constants.length === others.length) return { kind: 'choice', options: constants };
-  return { kind: 'union', variants: others };
+  const constants = variants.flatMap((variant) => (variant.kind === 'constant' ? [variant.value] : []));
+  if (constants.length === variants.length) return { kind: 'choice', options: constants };
+  return { kind: 'union', variants };
 }
 
 function typeOf(schema: JsonObject): string | undefined {
@@ -175,4 +194,22 @@ export function isSameJson(a: JsonValue | undefined, b: JsonValue | undefined): 
   if (!isObject(a) || !isObject(b)) return false;
   const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
   return [...keys].every((key) => isSameJson(a[key], b[key]));
+}
+
+/** Text of a control as JSON Schema wants it: a time with seconds, a time of a day in UTC, and nothing in place of an empty format. */
+export function fromControl(format: TextFormat, text: string): string | undefined {
+  if (format === 'text') return text;
+  if (text === '') return undefined;
+  if (format === 'time') return /^\d\d:\d\d$/.test(text) ? `${text}:00` : text;
+  if (format !== 'datetime-local') return text;
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) ? text : at.toISOString();
+}
+
+/** Text for a control, of a value of `fromControl` or of a program: a time of a day as this machine's clock shows it. */
+export function toControl(format: TextFormat, text: string): string {
+  const at = format === 'datetime-local' ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(at)) return text;
+  const local = at - new Date(at).getTimezoneOffset() * 60_000;
+  return new Date(local).toISOString().slice(0, 19);
 }

@@ -6,7 +6,15 @@ import { encoded } from '../encoded.ts';
 import type { FieldProblem } from '../../../src/protocol.ts';
 import { useText } from '../i18n/use-text.ts';
 import { ErrorBoundary } from '../parts/error-boundary.tsx';
-import { initialValue, isObject, isSameJson, withKey, type FormField } from './form-field.ts';
+import {
+  fromControl,
+  initialValue,
+  isObject,
+  isSameJson,
+  toControl,
+  withKey,
+  type FormField,
+} from './form-field.ts';
 
 type Path = readonly (string | number)[];
 
@@ -83,8 +91,11 @@ function Field(props: FieldProps) {
   const { field, name, value, before, onChange, path, problems, isRequired, isMarked } = props;
   const id = fieldId('field', path);
   const own = problems.filter(
-    (problem) => problem.path.length === path.length && problem.path.every((part, at) => part === path[at]),
+    (problem) =>
+      problem.path.length === path.length &&
+      problem.path.every((part, at) => String(part) === String(path[at])),
   );
+  const isUnset = value === undefined || value === null;
   const isChanged = isMarked && !isSameJson(value, before);
   const label = field.title ?? name;
   const isSimple = field.kind !== 'object' && field.kind !== 'list' && field.kind !== 'union';
@@ -109,8 +120,8 @@ function Field(props: FieldProps) {
     <span className="field-state">
       {isChanged && <span className="tag changed">{t.changed}</span>}
       {value === undefined && isRequired && <span className="tag">{t.required}</span>}
-      {value === undefined && !isRequired && <span className="tag quiet">{t.notSet}</span>}
-      {value !== undefined && !isRequired && field.kind !== 'constant' && (
+      {isUnset && !(value === undefined && isRequired) && <span className="tag quiet">{t.notSet}</span>}
+      {!isUnset && !isRequired && field.kind !== 'constant' && (
         <button type="button" className="link" onClick={() => onChange(undefined)}>
           {t.unset}
         </button>
@@ -168,8 +179,9 @@ function FieldBody({ control, ...props }: FieldProps & { control: ControlProps }
         <input
           id={id}
           type={field.format}
-          value={text}
-          onChange={(event) => onChange(event.target.value)}
+          step={field.format === 'time' || field.format === 'datetime-local' ? 1 : undefined}
+          value={toControl(field.format, text)}
+          onChange={(event) => onChange(fromControl(field.format, event.target.value))}
           {...aria}
         />
       );
