@@ -48,6 +48,7 @@ describe.skipIf(CHROMIUM === undefined)('hostile texts in a browser', { timeout:
   let window: BrowserWindow;
   const dialogs: string[] = [];
   let batch = 0;
+  let signsOfLife: NodeJS.Timeout;
 
   beforeAll(async () => {
     await buildPage();
@@ -66,9 +67,11 @@ describe.skipIf(CHROMIUM === undefined)('hostile texts in a browser', { timeout:
       void dialog.dismiss();
     });
     await window.page.locator('.view').first().waitFor();
+    signsOfLife = setInterval(() => void tell([]), 1000); // questions of a program that is lost are withdrawn
   }, 120_000);
 
   afterAll(async () => {
+    clearInterval(signsOfLife);
     await window[Symbol.asyncDispose]();
     await studios.closeAll();
   });

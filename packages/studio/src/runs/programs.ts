@@ -38,6 +38,7 @@ export class Programs {
   readonly #options: ProgramsOptions;
   readonly #programs = new Map<string, Program>();
   readonly #commands = new Map<string, OpenCommand>();
+  #isClosed = false;
 
   constructor(hub: RunHub, options: ProgramsOptions) {
     this.#hub = hub;
@@ -119,6 +120,7 @@ export class Programs {
 
   /** Forgets all programs, without marking their runs as lost: at the end of the Studio. */
   close(): void {
+    this.#isClosed = true;
     for (const { stopTimer } of this.#programs.values()) stopTimer();
     for (const { stopTimer } of this.#commands.values()) stopTimer();
     this.#programs.clear();
@@ -140,6 +142,7 @@ export class Programs {
 
   #startLostTimer(id: string, program: Program): void {
     program.stopTimer();
+    if (this.#isClosed) return; // connections end after the Studio, and its database is closed by then
     program.stopTimer = this.#options.startTimer(this.#options.lostAfterMs, () => {
       this.#programs.delete(id);
       for (const command of this.#commands.values())
