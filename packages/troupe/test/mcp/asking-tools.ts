@@ -58,6 +58,17 @@ export function askingTools(aborted: string[] = []): Toolkit {
         },
       }),
       tool({
+        name: 'nag',
+        schema: { type: 'object', properties: { times: { type: 'integer' } } },
+        async execute({ times = 1 }, context) {
+          const schema = { type: 'object', properties: {} } as const;
+          const actions: string[] = [];
+          for (let i = 0; i < Number(times); i++)
+            actions.push((await client(context).elicit({ message: 'Well?', schema })).action);
+          return actions.join();
+        },
+      }),
+      tool({
         name: 'visit',
         schema: { type: 'object', properties: { url: { type: 'string' } }, required: ['url'] },
         execute: ({ url }, context) => client(context).elicitUrl('Please log in.', String(url)),

@@ -244,6 +244,24 @@ test('a tool that was not called over MCP has no client', async () => {
   });
 });
 
+test.each<Mode>(['legacy', 'auto'])(
+  'an answer of a client that does not fit the form of a tool is an error of the tool (%s)',
+  async (mode) => {
+    await using server = new McpServer(askingTools());
+    const options = { versionNegotiation: { mode }, capabilities: { elicitation: { form: {} } } };
+    const client = new Client({ name: 'official', version: '1' }, options);
+    client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { seats: 99 } }));
+    await client.connect(new StreamableHTTPClientTransport(new URL(await server.listen())));
+    const { isError, content } = await client.callTool({ name: 'book' });
+    const [text] = content as readonly { text: string }[];
+    expect([isError, text?.text]).toEqual([
+      true,
+      expect.stringMatching(/does not fit the form: .*name.*seats|does not fit the form: .*seats.*name/s),
+    ]);
+    await client.close();
+  },
+);
+
 test('the token of a question of 2026 is good once, and a made-up one is an error', async () => {
   await using server = new McpServer(askingTools());
   const url = await server.listen();

@@ -164,6 +164,14 @@ describe.each(Object.entries(SERVERS))('a question of a server %s', (_, serve) =
     ]);
   });
 
+  test('is cancelled after the twentieth of a tool call', async () => {
+    await using served = await serve({ elicitation: () => ({ action: 'accept', content: 'Yes' }) });
+    for (let i = 0; i < 2; i++) {
+      const { content } = await served.client.callTool('nag', { times: 22 });
+      expect(content).toBe([...Array.from({ length: 20 }, () => 'accept'), 'cancel', 'cancel'].join());
+    }
+  });
+
   test('is not asked of a client that says nobody is there', async () => {
     await using served = await serve({ elicitation: false });
     const none = { canElicit: false, canElicitUrl: false, canSample: false, canListRoots: false };

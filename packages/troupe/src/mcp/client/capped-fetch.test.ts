@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 import { expect, test } from 'vitest';
 
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { cappedFetch } from './capped-fetch.ts';
 
 test('headers go to the server itself only, also when a login leads elsewhere', async () => {
@@ -83,4 +84,31 @@ test.each([
 ])('a public server can not send us to %s', async (url) => {
   const fetch = cappedFetch(new URL('https://tools.example/mcp'), 1000);
   await expect(fetch(url)).rejects.toThrow('is not downloaded');
+});
+
+test('requests for event streams are paced after the first twenty, and others are not', async () => {
+  const counts = { stream: 0, other: 0 };
+  const server = createServer(({ headers, method }, response) => {
+    counts[method === 'GET' && headers.accept === 'text/event-stream' ? 'stream' : 'other']++;
+    response.end();
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  using clock = new FakeClock().install();
+  const fetch = cappedFetch(url, 1000);
+  const headers = { accept: 'text/event-stream' };
+  const stream = async (): Promise<void> => void (await (await fetch(url, { headers })).text());
+  for (let i = 0; i < 20; i++) await stream();
+  const stop = new AbortController();
+  const reason = new Error('enough');
+  const stopped = fetch(url, { headers, signal: stop.signal });
+  stop.abort(reason);
+  await expect(stopped).rejects.toBe(reason);
+  const next = stream();
+  for (let i = 0; i < 30; i++) await (await fetch(url, { method: 'POST', headers })).text();
+  expect(counts).toEqual({ stream: 20, other: 30 });
+  await clock.advance(400);
+  await next;
+  expect(counts).toEqual({ stream: 21, other: 30 });
+  server.close().closeAllConnections();
 });

@@ -1,4 +1,5 @@
 import { traceHeaders } from '../../tracing/instrumentation.ts';
+import { monotonic, sleep } from '../../util/clock.ts';
 import { platformFetch, type Fetch } from '../../util/net/http.ts';
 import { checkUrl } from '../../util/net/safe-url.ts';
 import type { SecretWords } from '../../util/redaction/secret-words.ts';
@@ -7,6 +8,8 @@ import type { McpHeaders } from './mcp-transport.ts';
 const NEW_LINE = 10;
 const RETURN = 13;
 const MAX_REDIRECTS = 5;
+/** Requests for event streams without a delay, and milliseconds between further ones. */
+const [STREAM_BURST, STREAM_GAP_MS] = [20, 200];
 const LOGIN_FIELDS = [
   'code',
   'code_verifier',
@@ -25,7 +28,7 @@ export interface CappedFetchOptions {
 /**
  * Makes a `fetch` for one server. The configured headers go only to that server. A body fails as soon as one
  * message exceeds `maxMessageBytes`. OAuth logins visit addresses that the server names; a public server
- * can't direct requests to private addresses.
+ * can't direct requests to private addresses. Requests for event streams are paced.
  */
 export function cappedFetch(
   server: URL,
@@ -44,7 +47,9 @@ export function cappedFetch(
     secrets?.remember([all.get('authorization') ?? '', ...secretsIn(init.body)]);
     return platformFetch(url, { ...init, headers: all, redirect: 'manual' });
   };
+  const pace = streamPace();
   return async (input, init = {}) => {
+    await pace(init);
     let url = new URL(input instanceof Request ? input.url : input);
     let response = await send(url, init);
     for (let hops = 0; hops < MAX_REDIRECTS && isFollowed(response, init); hops++) {
@@ -59,6 +64,18 @@ export function cappedFetch(
     const body = response.body.pipeThrough(messageLimit(maxMessageBytes, isStream));
     const { status, statusText } = response;
     return new Response(body, { status, statusText, headers: response.headers });
+  };
+}
+
+/** Paces requests for event streams: a server may end each stream at once, and ask for the next one without a delay. */
+function streamPace(): (init: RequestInit) => Promise<void> {
+  let last = -Infinity;
+  return async ({ method = 'GET', headers, signal }) => {
+    const accept = new Headers(headers).get('accept') ?? '';
+    if (method !== 'GET' || !accept.includes('text/event-stream')) return;
+    last = Math.max(last, monotonic() - STREAM_BURST * STREAM_GAP_MS) + STREAM_GAP_MS;
+    const wait = last - monotonic();
+    if (wait > 0) await sleep(wait, signal ?? undefined);
   };
 }
 
