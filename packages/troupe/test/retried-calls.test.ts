@@ -84,6 +84,23 @@ test('structured output that is given again is whole, also in another process', 
   }
 });
 
+test('structured output that is given again is its own, also where its tool call is no longer in memory', async () => {
+  const Length = z.object({ length: z.string().transform((text) => text.length) });
+  const answers = ['four', 'eleven'].map((length) => ({
+    toolCalls: [{ name: 'generate_response', input: { length } }],
+  }));
+  const agent = payer(answers);
+  const options = { structuredModel: Length };
+  await agent.call('How long is four?', options);
+  await agent.call(input, options);
+  const history = await agent.memory.getMemory();
+  const toolMsgs = history.filter((msg) => msg.hasContentBlocks(['tool_use', 'tool_result']));
+  await agent.memory.delete(toolMsgs.slice(2).map(({ id }) => id));
+  const other = payer([]);
+  other.loadStateDict(JSON.parse(JSON.stringify(agent.stateDict())) as JsonObject);
+  expect((await other.call(input, { ...options, isRetry: true })).structured).toEqual({ length: 6 });
+});
+
 test('unfinished tool calls go on: one with a side effect that had begun is not run again', async () => {
   const paid: string[] = [];
   const begun = Promise.withResolvers<void>();

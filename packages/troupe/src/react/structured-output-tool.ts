@@ -3,6 +3,7 @@ import type { Msg } from '../message/msg.ts';
 import { AnswerSchema } from '../model/structured/answer-schema.ts';
 import { ToolResponse } from '../toolkit/tool/tool-response.ts';
 import { tool, type Tool, type ToolCallResult } from '../toolkit/tool/tool.ts';
+import { canonicalJson } from '../util/canonical-json.ts';
 import { copyJson, isJsonObject, NotJsonError, type JsonObject } from '../util/json.ts';
 import type { AnySchema, SchemaProblem } from '../util/schema.ts';
 
@@ -53,18 +54,14 @@ export class StructuredOutputTool {
     return undefined;
   }
 
-  /** The `structured` of an answer that was loaded: from the tool result before it, or else from its metadata. */
-  async restore(answer: Msg, history: readonly Msg[]): Promise<unknown> {
-    const earlier = history.slice(
-      0,
-      history.findIndex(({ id }) => id === answer.id),
-    );
-    const results: readonly ToolCallResult[] = earlier.flatMap((msg) => msg.getContentBlocks('tool_result'));
-    const result = results.findLast(({ name, status }) => name === STRUCTURED_OUTPUT_TOOL && status === 'ok');
-    const { metadata } = answer;
-    const { structured } = await this.#outputOf(
-      savedIn(result?.metadata) ?? { answer: metadata, form: 'arguments' },
-    );
+  /** The `structured` of an answer that was loaded: from its tool result, or from its metadata if that is no longer in the history. */
+  async restore({ metadata }: Msg, history: readonly Msg[]): Promise<unknown> {
+    const json = canonicalJson(metadata);
+    const results: readonly ToolCallResult[] = history.flatMap((msg) => msg.getContentBlocks('tool_result'));
+    const saved = results
+      .flatMap((result) => (result.name === STRUCTURED_OUTPUT_TOOL ? (savedIn(result.metadata) ?? []) : []))
+      .findLast(({ answer }) => canonicalJson(answer) === json);
+    const { structured } = await this.#outputOf(saved ?? { answer: metadata, form: 'arguments' });
     return structured ?? this.#schema.unwrap(metadata);
   }
 
