@@ -1,5 +1,5 @@
 import type { Section } from '../document/chunk.ts';
-import { isJsonObject, type JsonValue } from '../util/json.ts';
+import { isJsonObject, parseJson, type JsonValue } from '../util/json.ts';
 
 const SECTION_CHARS = 800;
 const MAX_DEPTH = 8;
@@ -50,4 +50,13 @@ function section(text: string, path: readonly string[]): Section {
     content: { type: 'text', text },
     ...(path.length > 0 && { metadata: { heading: path.join(' > ') } }),
   };
+}
+
+/** A line of JSON lines; one that is not JSON, or too deep, is a text. */
+export function jsonOfLine(line: string): JsonValue {
+  try {
+    return parseJson(line);
+  } catch {
+    return line;
+  }
 }

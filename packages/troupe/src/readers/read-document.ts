@@ -3,10 +3,10 @@ import { markdownSections } from '../document/markdown-sections.ts';
 import { TroupeError } from '../errors.ts';
 import { toBase64 } from '../util/base64.ts';
 import { htmlToText } from '../util/html/html-to-text.ts';
-import { parseJson, readJson, type JsonValue } from '../util/json.ts';
+import { parseJson, type JsonValue } from '../util/json.ts';
 import { csvRows } from './csv-rows.ts';
 import { textOfBytes } from './text-of-bytes.ts';
-import { jsonSections } from './json-sections.ts';
+import { jsonOfLine, jsonSections } from './json-sections.ts';
 import { pageSections } from './page-sections.ts';
 import { checkPdfStreams } from './pdf-streams.ts';
 import {
@@ -47,7 +47,7 @@ const READERS: Readonly<Record<DocumentFormat, (job: ReadJob) => ReadContent | P
   }),
   json: ({ bytes }) => ({ sections: jsonSections(jsonOf(textOfBytes(bytes))) }),
   jsonl: ({ bytes }) => ({
-    sections: jsonSections(textOfBytes(bytes).split(/\r?\n/).filter(Boolean).map(lineOf)),
+    sections: jsonSections(textOfBytes(bytes).split(/\r?\n/).filter(Boolean).map(jsonOfLine)),
   }),
   pdf: readPdf,
   word: readWord,
@@ -114,11 +114,6 @@ function jsonOf(text: string): JsonValue {
   } catch (cause) {
     throw unreadableFile('The file is not JSON.', cause);
   }
-}
-
-/** A line of JSON lines; one that is not JSON is a text. */
-function lineOf(line: string): JsonValue {
-  return (readJson(line) ?? line) as JsonValue;
 }
 
 async function readPdf({ bytes, limits, signal }: ReadJob): Promise<ReadContent> {

@@ -146,6 +146,12 @@ describe('bombs are refused', () => {
     expect(await outcome('a.csv', `a,b\n${'x\n'.repeat(300_000)}`)).toBe(6000);
   });
 
+  test('JSON: any depth', async () => {
+    const deep = '['.repeat(100_000) + ']'.repeat(100_000);
+    expect(await outcome('a.json', deep)).toBe('file_failed: The file is not JSON.');
+    expect(await outcome('a.jsonl', `${deep}\n{"a":1}`)).toBe(2);
+  });
+
   test('slides: fields that never end', async () => {
     const files = new Map(
       Object.entries({

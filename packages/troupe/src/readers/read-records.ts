@@ -1,8 +1,7 @@
 import type { SourceDocument } from '../document/chunk.ts';
-import { readJson, type JsonValue } from '../util/json.ts';
 import { checkNumber } from '../util/check-number.ts';
 import { CsvRows, delimiterOf } from './csv-rows.ts';
-import { jsonSections } from './json-sections.ts';
+import { jsonOfLine, jsonSections } from './json-sections.ts';
 import { overLimit, settleLimits, type ReadDocumentOptions } from './read-options.ts';
 import { tableSections } from './table-sections.ts';
 
@@ -34,7 +33,7 @@ export async function* readRecords(
   if (format === 'jsonl') {
     for await (const lines of groups(linesOf(texts, maxChars), recordsPerDocument)) {
       signal?.throwIfAborted();
-      const records = lines.map((line) => (readJson(line) ?? line) as JsonValue);
+      const records = lines.map(jsonOfLine);
       yield document(jsonSections(records));
     }
     return;
