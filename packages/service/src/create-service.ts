@@ -80,6 +80,8 @@ const TICK_MS = 1000;
 const DAY_MS = 86_400_000;
 /** Maximum old runs that one tick deletes. */
 const MAX_DELETED = 200;
+/** Time for which an idle connection is kept: longer than balancers keep theirs, which would otherwise send into a closed one. */
+const IDLE_MS = 75_000;
 /** Silence of a connection after which the system asks whether its other end is still there: before the next heartbeat. */
 const KEEP_ALIVE_MS = 4000;
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -213,6 +215,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
           requestTimeout: requestTimeoutMs,
           headersTimeout: requestTimeoutMs / 4,
           connectionsCheckingInterval: Math.min(5000, requestTimeoutMs / 4),
+          keepAliveTimeout: IDLE_MS,
           keepAlive: true,
           keepAliveInitialDelay: KEEP_ALIVE_MS,
         },

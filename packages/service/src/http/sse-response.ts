@@ -1,3 +1,6 @@
+import { getLogger } from 'troupe';
+import { redactKeys } from 'troupe/studio';
+
 import type { StoredEvent } from '../store/event-table.ts';
 
 const HEADERS = {
@@ -36,7 +39,7 @@ export function sseResponse(
       start: (controller) => controller.enqueue(encoder.encode(COMMENT)),
       pull: async (controller) => {
         next ??= batches.next();
-        const item = await within(next, HEARTBEAT_MS);
+        const item = await within(next, HEARTBEAT_MS).catch(cutOff);
         if (item === undefined) return controller.enqueue(encoder.encode(COMMENT));
         next = undefined;
         if (item.done === true) return controller.close();
@@ -50,6 +53,12 @@ export function sseResponse(
     { highWaterMark: 0 },
   );
   return new Response(body, { headers: HEADERS });
+}
+
+/** Ends a connection whose events can't be read, such as while the database restarts: its client connects again. */
+function cutOff(error: unknown): never {
+  getLogger().log('warn', `The events of a run could not be read: ${redactKeys(String(error))}`);
+  throw new Error('The events of a run could not be read. The client connects again.');
 }
 
 /** The value of a promise, or undefined after `ms`. */
