@@ -25,6 +25,7 @@ const LINES: Readonly<Record<string, string>> = {
   'speaking-weather': 'Friday has spoken.',
   'structured-output': 'We go to Bergen for 2 nights and take: umbrella, boots.',
   'sub-agents': 'supervisor: About 17000 hours.',
+  'talking-page': 'A sound was answered aloud, and the answer was interrupted by another sound.',
   'tool-groups': '  send_mail {"to":"press@news.example","text":"Guess what!"}: denied',
   tracing: '          invoke_generic_function read station',
   weather: '  <- error: "Error: There is no weather station in Atlantis."',

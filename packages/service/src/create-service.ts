@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { Duplex } from 'node:stream';
 
 import { getRequestListener } from '@hono/node-server';
 import { getLogger } from 'troupe';
@@ -27,6 +28,7 @@ import { scheduleRoutes } from './schedules/schedule-routes.ts';
 import { Schedules } from './schedules/schedules.ts';
 import type { SessionRecord } from './store/run-record.ts';
 import { ServiceStore, sqliteStorage, type ServiceStorage } from './store/service-store.ts';
+import { TalkServer } from './talks/talk-server.ts';
 
 export interface ServiceOptions extends SchedulerOptions {
   /** Functions that make the agents, by name. Each is called for each attempt at a run. */
@@ -67,6 +69,8 @@ export interface ListenOptions {
 export interface Service extends AsyncDisposable {
   /** Answers a request, in any server that speaks fetch. */
   readonly fetch: (request: Request) => Promise<Response>;
+  /** Answers an upgrade to a WebSocket, for a Node server of your own: conversations of agents that talk. */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Listens by Node's HTTP server. @returns the address */
   listen(options?: ListenOptions): Promise<string>;
   /** Starts the runs of schedules that are due, and deletes old runs. The service does so each second; for programs without timers. */
@@ -149,6 +153,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const [a2a, mcp] = [new A2AMount(mountParts), new McpMount(mountParts)];
   const onDeleted = (session: SessionRecord): Promise<void> =>
     a2a.forget(session.user, session.agent, session.id);
+  const corsOrigins = [
+    ...(options.corsOrigins ?? []),
+    ...(options.url ? [new URL(options.url).origin] : []),
+  ];
+  const talks = new TalkServer({ store, agents, requests, limiter, authenticate: auth, corsOrigins, now });
+  const upgrade = talks.upgrade.bind(talks);
   const app = makeApp({
     routes: [
       ...apiRoutes({ store, log, agents, requests, limiter, closing: closing.signal, onDeleted }),
@@ -165,7 +175,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     limiter,
     metrics,
     maxBodyBytes,
-    corsOrigins: [...(options.corsOrigins ?? []), ...(options.url ? [new URL(options.url).origin] : [])],
+    corsOrigins,
     isReady: async () =>
       !closing.signal.aborted && (await store.database.query('SELECT 1 AS one')).length === 1,
   });
@@ -187,6 +197,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const close = async (): Promise<void> => {
     closing.abort();
     clearInterval(ticking);
+    await talks.close();
     const closed = servers.map((server) => {
       const done = once(server, 'close');
       server.close();
@@ -203,6 +214,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const closeOnce = (): Promise<void> => (closed ??= close());
   return {
     fetch: async (request) => app.fetch(request),
+    upgrade,
     listen: async ({ port = DEFAULT_PORT, host = '127.0.0.1', requestTimeoutMs = 60_000 } = {}) => {
       if (auth === undefined && !LOOPBACK.includes(host))
         throw new TypeError(
@@ -221,6 +233,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
         },
         (request, response) => void answer(request, response),
       );
+      server.on('upgrade', upgrade);
       servers.push(server);
       server.listen(port, host);
       await once(server, 'listening');

@@ -1,5 +1,6 @@
 import type { AgentBase } from 'troupe';
 import type { FileSystemBase } from 'troupe/filesystem';
+import type { Talker } from 'troupe/realtime';
 
 /** Behaviour of a request for a run while the session has another one. */
 export type OnBusySession = 'reject' | 'queue' | 'interrupt' | 'steer';
@@ -23,6 +24,8 @@ export interface ServedAgent {
   readonly description?: string | undefined;
   /** @default 'reject' */
   readonly onBusy?: OnBusySession | undefined;
+  /** Lets people talk with the agent, such as by a `VoicePipeline`. A `RealtimeAgent` needs none. */
+  readonly talk?: ((agent: AgentBase) => Talker) | undefined;
 }
 
 export type ServedAgents = Readonly<Record<string, AgentFactory | ServedAgent>>;

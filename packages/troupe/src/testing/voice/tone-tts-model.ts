@@ -6,25 +6,33 @@ export interface ToneTtsOptions {
   readonly rate?: number | undefined;
   /** Whether the model takes text that still grows. @default false */
   readonly takesTextStream?: boolean | undefined;
+  /** Sound of one character, in milliseconds. @default 10 */
+  readonly msPerCharacter?: number | undefined;
   /** Called before the sound of a text; may wait, or throw. */
   readonly onText?: ((text: string, options: SynthesizeOptions) => void | Promise<void>) | undefined;
 }
 
-/** Sound of one character, in milliseconds. */
 const MS_PER_CHARACTER = 10;
 const HERTZ = 440;
 
-/** Speech model for tests, without a network: a tone, 10 ms for each character, one piece for each text. `texts` has what was spoken. */
+/** Speech model for tests, without a network: a tone, 10 ms for each character by default, one piece for each text. `texts` has what was spoken. */
 export class ToneTtsModel extends TtsModelBase {
   override readonly takesTextStream: boolean;
   readonly texts: string[] = [];
   readonly #rate: number;
+  readonly #msPerCharacter: number;
   readonly #onText: ToneTtsOptions['onText'];
 
-  constructor({ rate = 24_000, takesTextStream = false, onText }: ToneTtsOptions = {}) {
+  constructor({
+    rate = 24_000,
+    takesTextStream = false,
+    msPerCharacter = MS_PER_CHARACTER,
+    onText,
+  }: ToneTtsOptions = {}) {
     super('tone');
     this.#rate = rate;
     this.takesTextStream = takesTextStream;
+    this.#msPerCharacter = msPerCharacter;
     this.#onText = onText;
   }
 
@@ -36,7 +44,7 @@ export class ToneTtsModel extends TtsModelBase {
       await this.#onText?.(part, options);
       options.signal?.throwIfAborted();
       this.texts.push(part);
-      yield { audio: { data: this.#tone(part.length * MS_PER_CHARACTER), rate: this.#rate } };
+      yield { audio: { data: this.#tone(part.length * this.#msPerCharacter), rate: this.#rate } };
     }
   }
 

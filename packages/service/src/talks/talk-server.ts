@@ -1,0 +1,219 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+import { getLogger, type AgentBase } from 'troupe';
+import { serveTalk, type Talker } from 'troupe/realtime';
+import { WebSocketServer } from 'ws';
+
+import type { Authenticate, Caller } from '../auth/authenticate.ts';
+import type { UserLimiter } from '../limits/user-limits.ts';
+import { managerOf } from '../runs/run-execution.ts';
+import type { RunRequests } from '../runs/run-requests.ts';
+import type { AgentTable } from '../runs/served-agent.ts';
+import { ServiceFailure } from '../service-failure.ts';
+import type { SessionRecord } from '../store/run-record.ts';
+import type { ServiceStore } from '../store/service-store.ts';
+
+export interface TalkParts {
+  readonly store: ServiceStore;
+  readonly agents: AgentTable;
+  readonly requests: RunRequests;
+  readonly limiter: UserLimiter;
+  /** Undefined: every caller is the user `local`, and only loopback names are answered. */
+  readonly authenticate: Authenticate | undefined;
+  /** Origins of other pages that may connect. */
+  readonly corsOrigins: readonly string[];
+  readonly now: () => number;
+}
+
+interface OpenTalk {
+  readonly stop: AbortController;
+  readonly done: Promise<void>;
+}
+
+const PATH = /^\/api\/sessions\/([^/?]{1,1024})\/talk(?:\?|$)/;
+/** Sub-protocol of the events, and the one in which a page sends its token: a browser can set no header. */
+const PROTOCOL = 'troupe.talk';
+const TOKEN_PROTOCOL = 'bearer.';
+const LOOPBACK = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i;
+const LOCAL: Caller = { user: 'local' };
+/** Longest frame: some seconds of sound, or an image. */
+const MAX_FRAME_BYTES = 4 * 1024 * 1024;
+const MAX_TALKS = 1000;
+const PING_MS = 20_000;
+
+/**
+ * Conversations over WebSockets: `GET /api/sessions/{session}/talk`. A conversation has the state of its session, saves after every answer, and is counted for its
+ * user. A second connection to a session ends the first one, so that a page that is loaded again goes on. Folder `talks`: start here.
+ */
+export class TalkServer {
+  readonly #parts: TalkParts;
+  readonly #talks = new Map<string, OpenTalk>();
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_FRAME_BYTES,
+    perMessageDeflate: false,
+    handleProtocols: (protocols) => (protocols.has(PROTOCOL) ? PROTOCOL : false),
+  });
+  #isClosed = false;
+
+  constructor(parts: TalkParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes an upgrade of an HTTP connection, or refuses it. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => socket.destroy());
+    this.#upgrade(request, socket, head).catch((error: unknown) => refuse(socket, error));
+  }
+
+  /** Ends all conversations. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const { stop } of this.#talks.values()) stop.abort();
+    await Promise.all([...this.#talks.values()].map(({ done }) => done));
+    this.#server.close();
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const [, encoded] = PATH.exec(request.url ?? '') ?? [];
+    if (encoded === undefined) throw new ServiceFailure('not_found', 'There is nothing here.');
+    this.#assertOrigin(request);
+    const { user } = await this.#callerOf(request);
+    const { limiter, requests } = this.#parts;
+    limiter.countRequest(user);
+    await limiter.assertRun(user);
+    const session = await requests.session(user, sessionIdOf(encoded));
+    if (session.activeRun !== undefined) throw new ServiceFailure('session_busy', 'The session has a run.');
+    const key = JSON.stringify([user, session.id]);
+    for (let open = this.#talks.get(key); open !== undefined; open = this.#talks.get(key)) {
+      open.stop.abort();
+      await open.done;
+    }
+    if (this.#isClosed) throw new ServiceFailure('closing', 'The service is closing.', 1);
+    if (this.#talks.size >= MAX_TALKS)
+      throw new ServiceFailure('limit_reached', 'Too many conversations.', 10);
+    const stop = new AbortController();
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    this.#talks.set(key, { stop, done });
+    this.#talk(session, request, socket, head, stop)
+      .catch((error: unknown) => refuse(socket, error))
+      .finally(() => {
+        this.#talks.delete(key);
+        resolve();
+      });
+  }
+
+  async #talk(
+    session: SessionRecord,
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    stop: AbortController,
+  ): Promise<void> {
+    const { store, agents, now } = this.#parts;
+    const { user, id } = session;
+    const agent = await agents.make(session.agent, { user, session: id, run: undefined });
+    try {
+      const talker = agents.get(session.agent)?.talk?.(agent) ?? (isTalker(agent) ? agent : undefined);
+      if (talker === undefined)
+        throw new ServiceFailure(
+          'not_available',
+          `The agent '${session.agent}' can't talk: give it the option talk.`,
+        );
+      const manager = managerOf(store, { user, session: id }, agent);
+      await manager.loadIfExists();
+      agent.onOutcome(async () => void (await manager.saveSession()));
+      const upgraded =
+        Promise.withResolvers<Parameters<Parameters<WebSocketServer['handleUpgrade']>[3]>[0]>();
+      socket.once('close', () => upgraded.reject(new Error('The client has left.')));
+      this.#server.handleUpgrade(request, socket, head, (made) => upgraded.resolve(made));
+      const webSocket = await upgraded.promise;
+      const pings = setInterval(() => webSocket.ping(), PING_MS);
+      let usage: Parameters<typeof store.usage.add>[2] | undefined;
+      try {
+        await serveTalk(webSocket, talker, {
+          sessionId: id,
+          signal: stop.signal,
+          onTalk: (talk) => talk.onEvent(() => (usage = talk.usage)),
+        });
+      } finally {
+        clearInterval(pings);
+        webSocket.terminate();
+      }
+      await manager.saveSession();
+      await store.commits.add(async (tx) => {
+        await store.sessions.setPending(tx, user, id, agent.pendingCalls);
+        if (usage !== undefined) await store.usage.add(tx, user, usage, now());
+      });
+    } finally {
+      await agent[Symbol.asyncDispose]();
+    }
+  }
+
+  /** A page of another origin could use a login of this browser. */
+  #assertOrigin({ headers }: IncomingMessage): void {
+    const { origin, host = '' } = headers;
+    if (origin === undefined || this.#parts.corsOrigins.includes(origin)) return;
+    if (URL.canParse(origin) && new URL(origin).host === host) return;
+    throw new ServiceFailure('forbidden', 'Pages of this origin may not call the service.');
+  }
+
+  async #callerOf(request: IncomingMessage): Promise<Caller> {
+    const { authenticate } = this.#parts;
+    const { host = '' } = request.headers;
+    if (authenticate === undefined) {
+      if (LOOPBACK.test(host)) return LOCAL;
+      throw new ServiceFailure(
+        'forbidden',
+        'Without authentication the service answers only on this machine.',
+      );
+    }
+    const headers = new Headers();
+    for (const name of ['authorization', 'cookie', 'origin'] as const) {
+      const value = request.headers[name];
+      if (value !== undefined) headers.set(name, value);
+    }
+    const token = protocolsOf(request).find((protocol) => protocol.startsWith(TOKEN_PROTOCOL));
+    if (token !== undefined && !headers.has('authorization'))
+      headers.set('authorization', `Bearer ${token.slice(TOKEN_PROTOCOL.length)}`);
+    const caller = await authenticate(new Request(`http://${host}${request.url ?? '/'}`, { headers }));
+    if (caller === undefined) throw new ServiceFailure('unauthenticated', 'The request needs a valid token.');
+    return caller;
+  }
+}
+
+function protocolsOf({ headers }: IncomingMessage): readonly string[] {
+  return (headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim());
+}
+
+function sessionIdOf(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    throw new ServiceFailure('not_found', 'There is nothing with such an id.');
+  }
+}
+
+function isTalker(agent: AgentBase): agent is AgentBase & Talker {
+  return typeof Reflect.get(agent, 'connect') === 'function';
+}
+
+/** Answers an upgrade with an error, as far as the client still listens. */
+function refuse(socket: Duplex, error: unknown): void {
+  if (!(error instanceof ServiceFailure)) getLogger().log('error', `A conversation failed: ${String(error)}`);
+  if (socket.destroyed || !socket.writable) return;
+  const failure =
+    error instanceof ServiceFailure
+      ? error
+      : new ServiceFailure('internal', 'Something failed. It was logged.');
+  const body = JSON.stringify({
+    type: 'about:blank',
+    status: failure.status,
+    detail: failure.message,
+    code: failure.code,
+  });
+  socket.end(
+    `HTTP/1.1 ${failure.status} Refused\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}

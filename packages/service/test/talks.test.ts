@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+
+import { ReActAgent } from 'troupe';
+import { RealtimeAgent } from 'troupe/realtime';
+import { ScriptedModel, ScriptedRealtimeModel } from 'troupe/testing';
+import { expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+
+import { createService, type Service, type ServiceOptions } from '../src/index.ts';
+import { ServiceClient } from './service-client.ts';
+
+const models: ScriptedRealtimeModel[] = [];
+const agents: ServiceOptions['agents'] = {
+  friday: () => {
+    const realtimeModel = new ScriptedRealtimeModel([{ text: 'Hello.', isSilent: true }]);
+    models.push(realtimeModel);
+    return new RealtimeAgent({ name: 'Friday', realtimeModel });
+  },
+  writer: () => new ReActAgent({ name: 'writer', model: new ScriptedModel(['Hello.']) }),
+};
+
+interface Client {
+  readonly socket: WebSocket;
+  readonly events: Record<string, unknown>[];
+  readonly closed: Promise<unknown>;
+  until(type: string): Promise<void>;
+}
+
+async function connect(
+  url: string,
+  session: string,
+  protocols = ['troupe.talk'],
+  headers = {},
+): Promise<Client> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/api/sessions/${session}/talk`, protocols, {
+    headers,
+  });
+  const events: Record<string, unknown>[] = [];
+  const closed = once(socket, 'close').then(([code]) => code);
+  socket.on('message', (data) => events.push(JSON.parse(String(data))));
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'client_session_create' }));
+  const until = async (type: string): Promise<void> => {
+    while (!events.some((event) => event['type'] === type)) await once(socket, 'message');
+  };
+  await until('agent_ready');
+  return { socket, events, closed, until };
+}
+
+/** The status with which the service refuses a connection. */
+async function refusal(
+  url: string,
+  session: string,
+  protocols: string[] = [],
+  headers = {},
+): Promise<number | undefined> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/api/sessions/${session}/talk`, protocols, {
+    headers,
+  });
+  socket.on('error', () => {});
+  const [, response] = await once(socket, 'unexpected-response');
+  response.resume();
+  socket.terminate();
+  return response.statusCode;
+}
+
+async function messages(client: ServiceClient, session: string): Promise<string[]> {
+  const { data } = await client.json('GET', `/api/sessions/${session}/messages`);
+  return data.map(
+    ({ name, content }: any) => `${name}: ${typeof content === 'string' ? content : content[0].text}`,
+  );
+}
+
+async function listen(service: Service): Promise<string> {
+  return service.listen({ port: 0 });
+}
+
+test('a conversation has the state of its session, and is saved', async () => {
+  await using service = await createService({ agents });
+  const url = await listen(service);
+  const client = new ServiceClient(service.fetch);
+  const session = await client.session('friday');
+  const first = await connect(url, session);
+  first.socket.send(JSON.stringify({ type: 'client_text_append', text: 'Hi.' }));
+  await first.until('agent_response_done');
+  first.socket.send(JSON.stringify({ type: 'client_session_end' }));
+  expect(await first.closed).toBe(1000);
+  const second = await connect(url, session); // after the save of the first one
+  expect(models.at(-1)?.connection.setup.history.map(({ text }) => text)).toEqual(['Hi.', 'Hello.']);
+  expect(await messages(client, session)).toEqual(['user: Hi.', 'Friday: Hello.']);
+  second.socket.terminate();
+});
+
+test('a second connection to a session ends the first one', async () => {
+  await using service = await createService({ agents });
+  const url = await listen(service);
+  const session = await new ServiceClient(service.fetch).session('friday');
+  const first = await connect(url, session);
+  const second = await connect(url, session);
+  expect(await first.closed).toBe(1001);
+  expect(second.socket.readyState).toBe(WebSocket.OPEN);
+});
+
+test('the end of the service ends conversations', async () => {
+  const service = await createService({ agents });
+  const url = await listen(service);
+  const session = await new ServiceClient(service.fetch).session('friday');
+  const open = await connect(url, session);
+  await service.close();
+  expect(await open.closed).toBe(1001);
+  expect(models.at(-1)?.connection.isClosed).toBe(true);
+});
+
+test('only the user of a session talks, by a header or by the sub-protocol of a page', async () => {
+  const auth = (request: Request): { user: string } | undefined => {
+    const user = /^Bearer (anna|bob)$/.exec(request.headers.get('authorization') ?? '')?.[1];
+    return user === undefined ? undefined : { user };
+  };
+  await using service = await createService({ agents, auth, corsOrigins: ['https://page.example'] });
+  const url = await listen(service);
+  const session = await new ServiceClient(service.fetch, { authorization: 'Bearer anna' }).session('friday');
+  expect(await refusal(url, session)).toBe(401);
+  expect(await refusal(url, session, ['troupe.talk', 'bearer.eve'])).toBe(401);
+  expect(await refusal(url, session, ['troupe.talk', 'bearer.bob'])).toBe(404);
+  const anna = { authorization: 'Bearer anna' };
+  expect(await refusal(url, session, [], { ...anna, origin: 'https://evil.example' })).toBe(403);
+  const byPage = await connect(url, session, ['troupe.talk', 'bearer.anna'], {
+    origin: 'https://page.example',
+  });
+  expect(byPage.socket.protocol).toBe('troupe.talk'); // never the token
+  const byHeader = await connect(url, session, ['troupe.talk'], anna);
+  expect(await byPage.closed).toBe(1001);
+  byHeader.socket.terminate();
+});
+
+test('without authentication, pages elsewhere and names that lead here are refused', async () => {
+  await using service = await createService({ agents });
+  const url = await listen(service);
+  const session = await new ServiceClient(service.fetch).session('friday');
+  expect(await refusal(url, session, [], { origin: 'https://evil.example' })).toBe(403);
+  expect(await refusal(url, session, [], { host: 'evil.example' })).toBe(403);
+});
+
+test('agents that can not talk, unknown sessions and users beyond their limits are refused', async () => {
+  await using service = await createService({ agents, limits: { requestsPerMinute: 4 } });
+  const url = await listen(service);
+  const client = new ServiceClient(service.fetch);
+  const session = await client.session('writer');
+  expect(await refusal(url, session)).toBe(501);
+  expect(await refusal(url, 'nobody')).toBe(404);
+  expect(await refusal(url, '%zz')).toBe(404);
+  expect(await refusal(url, session)).toBe(429);
+});
