@@ -9,6 +9,7 @@
  *     npm run bench -- --vectors         100 000 vectors in the embedded store, beside others
  *     npm run bench -- --scenarios       hooks, delegation, hubs, many runs at once, a short soak (about half a minute)
  *     npm run bench -- --service         durable runs and answers over HTTP, beside DBOS, Mastra and a bare server (needs a PostgreSQL)
+ *     npm run bench -- --talks           100 conversations by voice at once: the delay of each frame of sound (on a quiet machine)
  *     npm run bench -- --soak 60         agents that run for an hour, and their heap
  */
 import { spawnSync } from 'node:child_process';
@@ -33,6 +34,7 @@ const { values } = parseArgs({
     count: { type: 'string' },
     scenarios: { type: 'boolean' },
     service: { type: 'boolean' },
+    talks: { type: 'boolean' },
     soak: { type: 'string' },
     peers: { type: 'string' },
     only: { type: 'string' },
@@ -46,6 +48,7 @@ else if (values.retrieval)
 else if (values.vectors)
   await (await import('./knowledge/vectors.ts')).measureVectors(values.only, Number(values.count ?? 100_000));
 else if (values.service) await (await import('./service/measure-service.ts')).measureService();
+else if (values.talks) await (await import('./talks.ts')).measureTalks();
 else if (values.scenarios) await measureScenarios();
 else if (values.soak !== undefined) await soak(Number(values.soak));
 else {

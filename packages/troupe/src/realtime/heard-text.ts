@@ -8,6 +8,10 @@ interface Piece {
   text: string;
   ms: number;
   isWhole: boolean;
+  /** Units of the text. */
+  units: number;
+  /** Places at which words begin or end, and the units before each, in order. */
+  readonly cuts: { readonly at: number; readonly units: number }[];
 }
 
 /**
@@ -19,7 +23,7 @@ export class HeardText {
   readonly #pieces: Piece[] = [];
 
   addText(text: string): void {
-    this.#last().text += text;
+    append(this.#last(), text);
   }
 
   addSound(ms: number): void {
@@ -48,7 +52,7 @@ export class HeardText {
     let rest = ms;
     for (const piece of this.#pieces) {
       if (piece.isWhole && rest >= piece.ms - 0.5) heard += piece.text;
-      else return heard + wordsWithin(piece.text, unitsWithin(piece, rest));
+      else return heard + wordsWithin(piece, unitsWithin(piece, rest));
       rest -= piece.ms;
     }
     return heard;
@@ -57,35 +61,41 @@ export class HeardText {
   #last(): Piece {
     const last = this.#pieces.at(-1);
     if (last !== undefined && !last.isWhole) return last;
-    const piece: Piece = { text: '', ms: 0, isWhole: false };
+    const piece: Piece = { text: '', ms: 0, isWhole: false, units: 0, cuts: [] };
     this.#pieces.push(piece);
     return piece;
   }
 }
 
+/** Adds text to a piece. Reads only the new text, because pieces are asked about for every frame of sound. */
+function append(piece: Piece, text: string): void {
+  let at = piece.text.length;
+  for (const character of text) {
+    const isSyllable = SYLLABLE.test(character);
+    if (isSyllable || /\s/.test(character)) piece.cuts.push({ at, units: piece.units });
+    piece.units += isSyllable ? SYLLABLE_UNITS : 1;
+    at += character.length;
+    if (isSyllable) piece.cuts.push({ at, units: piece.units });
+  }
+  piece.text += text;
+}
+
 /** Units of a piece that were heard. Before the end of the piece, never more than the usual speed. */
-function unitsWithin({ text, ms, isWhole }: Piece, playedMs: number): number {
+function unitsWithin({ units, ms, isWhole }: Piece, playedMs: number): number {
   if (playedMs <= 0 || ms <= 0) return 0;
-  const share = unitsOf(text) * Math.min(1, playedMs / ms);
+  const share = units * Math.min(1, playedMs / ms);
   return isWhole ? share : Math.min(share, (playedMs / 1000) * UNITS_PER_SECOND);
 }
 
-function unitsOf(text: string): number {
-  let units = 0;
-  for (const character of text) units += SYLLABLE.test(character) ? SYLLABLE_UNITS : 1;
-  return units;
-}
-
 /** The longest start of the text that has whole words, and at most so many units. */
-function wordsWithin(text: string, units: number): string {
-  let [at, end, used] = [0, 0, 0];
-  for (const character of text) {
-    const isSyllable = SYLLABLE.test(character);
-    if (isSyllable || /\s/.test(character)) end = at;
-    used += isSyllable ? SYLLABLE_UNITS : 1;
-    if (used > units + 1e-6) return text.slice(0, end);
-    at += character.length;
-    if (isSyllable) end = at;
+function wordsWithin({ text, units, cuts }: Piece, most: number): string {
+  const limit = most + 1e-6;
+  if (units <= limit) return text;
+  let [from, to] = [0, cuts.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((cuts[middle]?.units ?? 0) <= limit) from = middle + 1;
+    else to = middle;
   }
-  return text;
+  return text.slice(0, cuts[from - 1]?.at ?? 0);
 }
