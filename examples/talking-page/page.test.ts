@@ -43,7 +43,7 @@ function speech(seconds: number): Int16Array {
 /** Sound of the microphone: a turn of the person, silence in which the agent answers, and a second turn over the answer. */
 function microphone(): Uint8Array {
   const silence = (seconds: number): Int16Array => new Int16Array(seconds * RATE);
-  const parts = [silence(2), speech(1.2), silence(5), speech(1.2), silence(120)];
+  const parts = [silence(1), speech(1.2), silence(5), speech(1.2), silence(120)];
   const samples = Int16Array.from(parts.flatMap((part) => [...part]));
   return toWav({ data: new Uint8Array(samples.buffer), rate: RATE });
 }

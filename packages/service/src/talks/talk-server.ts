@@ -82,8 +82,7 @@ export class TalkServer {
     const { user } = await this.#callerOf(request);
     const { limiter, requests } = this.#parts;
     limiter.countRequest(user);
-    await limiter.assertRun(user);
-    const session = await requests.session(user, sessionIdOf(encoded));
+    const session = await limiter.admit(user, () => requests.session(user, sessionIdOf(encoded)));
     if (session.activeRun !== undefined) throw new ServiceFailure('session_busy', 'The session has a run.');
     const key = JSON.stringify([user, session.id]);
     for (let open = this.#talks.get(key); open !== undefined; open = this.#talks.get(key)) {

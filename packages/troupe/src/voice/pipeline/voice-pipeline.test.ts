@@ -8,6 +8,7 @@ import type { Msg } from '../../message/msg.ts';
 import { PermissionRules } from '../../permission/permission-rules.ts';
 import { ReActAgent } from '../../react/react-agent.ts';
 import type { ReActAgentOptions } from '../../react/react-agent-options.ts';
+import { interruptAtEvery } from '../../testing/drivers.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { ScriptedModel } from '../../testing/scripted-model.ts';
 import { ScriptedSttModel } from '../../testing/voice/scripted-stt-model.ts';
@@ -347,6 +348,34 @@ describe('VoicePipeline', () => {
     await clock.advance(10_000);
     expect(one.ttsModel.texts).toHaveLength(20);
     await one.talk.close();
+  });
+
+  it('keeps the history valid, and only text that was heard, when interrupted at every event and await', async () => {
+    const report = await interruptAtEvery(async () => {
+      const answers = [
+        { text: 'Let me look.', toolCalls: [{ name: 'look_up', input: {} }] },
+        { text: LONG, chunkSize: 40 },
+        'Again.',
+      ];
+      const tools = [tool({ name: 'look_up', schema: z.object({}), execute: () => 'Sunny.' })];
+      const one = await talkWith({ answers, agent: { tools } });
+      return {
+        agent: one.agent,
+        input: 'Weather?',
+        check: async () => {
+          await one.talk.close();
+          const [question, ...rest] = await one.history(); // checks the history
+          expect(question).toBe('user: Weather?');
+          const heard = rest
+            .filter((line) => line.startsWith('Friday'))
+            .join(' ')
+            .replaceAll(/Friday: ?|\[look_up\]/g, '');
+          expect(heard.replaceAll(/\s/g, '').length * 10).toBeLessThanOrEqual(one.sink.playedMs + 20);
+        },
+      };
+    });
+    expect(report.points).toBeGreaterThan(30);
+    await clock.advance(2000); // the conversation that was not disturbed ends
   });
 
   it('names the part that is missing', () => {
