@@ -28,6 +28,7 @@ const LINES: Readonly<Record<string, string>> = {
   'talking-page': 'A sound was answered aloud, and the answer was interrupted by another sound.',
   'tool-groups': '  send_mail {"to":"press@news.example","text":"Guess what!"}: denied',
   tracing: '          invoke_generic_function read station',
+  'voice-room': 'Alice and Bob have met.',
   weather: '  <- error: "Error: There is no weather station in Atlantis."',
 };
 

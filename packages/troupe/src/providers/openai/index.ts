@@ -25,4 +25,9 @@ export {
   type ZhipuSearchOptions,
 } from './tools/chat-provider-tools.ts';
 export { OpenAIEmbeddingModel, type OpenAIEmbeddingOptions } from './openai-embedding-model.ts';
-export { OpenAIRealtimeModel, type OpenAIRealtimeOptions } from './realtime/openai-realtime-model.ts';
+export {
+  OpenAIRealtimeModel,
+  type ClientSecret,
+  type ClientSecretOptions,
+  type OpenAIRealtimeOptions,
+} from './realtime/openai-realtime-model.ts';

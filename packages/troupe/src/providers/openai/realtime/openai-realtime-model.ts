@@ -1,5 +1,9 @@
 import { TroupeError } from '../../../errors.ts';
 import { checkKey, mergeHeaders } from '../../../model/http/headers.ts';
+import { malformedResponse } from '../../../model/http/http-error.ts';
+import { JsonByteDecoder, soundResponse } from '../../../model/http/sound-request.ts';
+import type { ModelOrigin } from '../../../model/model-error.ts';
+import type { ToolSchema } from '../../../model/tool-schema.ts';
 import type { RealtimeCapabilities } from '../../../realtime/realtime-model-base.ts';
 import {
   SocketRealtimeModel,
@@ -8,7 +12,10 @@ import {
   type SocketRealtimeOptions,
 } from '../../../realtime/wire/socket-realtime-model.ts';
 import type { RealtimeWire } from '../../../realtime/wire/realtime-wire.ts';
+import { numberIn, objectIn } from '../../../realtime/wire/wire-values.ts';
+import { checkNumber } from '../../../util/check-number.ts';
 import type { JsonObject } from '../../../util/json.ts';
+import type { Fetch } from '../../../util/net/http.ts';
 import { readEnv } from '#platform';
 import { OpenAIRealtimeWire } from './openai-realtime-wire.ts';
 
@@ -28,8 +35,26 @@ export interface OpenAIRealtimeOptions extends SocketRealtimeOptions {
   readonly turnDetection?: 'semantic_vad' | 'server_vad' | undefined;
   /** Whether `baseUrl` is one of Azure, whose key has a header of its own. @default by its host */
   readonly isAzure?: boolean | undefined;
+  /** Function that asks for short-lived keys. @default the platform's fetch */
+  readonly fetch?: Fetch | undefined;
   /** Further fields of the session, sent unchanged. */
   readonly session?: JsonObject | undefined;
+}
+
+export interface ClientSecretOptions {
+  /** Time in which the key can begin conversations, from 10 to 7200. @default 60 */
+  readonly seconds?: number | undefined;
+  readonly instructions?: string | undefined;
+  /** Tools that the page runs itself, such as `agent.toolSchemas`. */
+  readonly tools?: readonly ToolSchema[] | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Short-lived key of a page. */
+export interface ClientSecret {
+  readonly value: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
 }
 
 export const OPENAI_REALTIME_RATE = 24_000;
@@ -77,6 +102,42 @@ export class OpenAIRealtimeModel extends SocketRealtimeModel {
       respondsToToolResults: false,
       liveTranscript: transcriptionModel !== false && transcriptionModel.includes('live'),
     };
+  }
+
+  /**
+   * A short-lived key with which a page talks with the model directly, over WebRTC, in place of the program's own key. The sound then does not pass this program:
+   * hooks, memory and tools of an agent have no part in the conversation. The page may change the instructions.
+   * @throws ModelError
+   */
+  async createClientSecret(options: ClientSecretOptions = {}): Promise<ClientSecret> {
+    const { seconds = 60, instructions = '', tools = [] } = options;
+    const { signal = new AbortController().signal } = options;
+    checkNumber('seconds', seconds, { least: 10, most: 7200 });
+    const { apiKey, fetch } = this.#options;
+    const { headers, secrets } = this.address(typeof apiKey === 'function' ? await apiKey() : apiKey);
+    const { baseUrl = HOME, modelName } = this.#options;
+    const url = new URL(socketUrl(this.vendorName, baseUrl, '/realtime/client_secrets', {}));
+    url.protocol = url.protocol.replace('ws', 'http');
+    const [start] = this.newWire().start({ instructions, tools, history: [], agentName: '', turns: 'model' });
+    const session = { ...objectIn(start?.['session']), model: modelName };
+    const body = JSON.stringify({ expires_after: { anchor: 'created_at', seconds }, session });
+    const call = {
+      url: url.href,
+      headers: { ...headers, 'content-type': 'application/json' },
+      body,
+      secrets,
+    };
+    const { vendorName } = this;
+    const newDecoder = (origin: ModelOrigin): JsonByteDecoder<ClientSecret> =>
+      new JsonByteDecoder(origin, function* ({ value, expires_at }) {
+        const expiresAt = numberIn(expires_at);
+        if (typeof value !== 'string' || expiresAt === undefined)
+          throw malformedResponse(origin, 'no client secret');
+        yield { value, expiresAt: expiresAt * 1000 };
+      });
+    const request = { vendorName, modelName, options: { fetch }, toCall: () => call, newDecoder };
+    for await (const secret of soundResponse(request, signal)) return secret;
+    throw malformedResponse({ vendor: vendorName, model: modelName, host: url.host }, 'an empty answer');
   }
 
   protected override address(apiKey = this.#ownKey): SocketAddress {
