@@ -45,7 +45,7 @@ export interface ClientSecretOptions {
   /** Time in which the key can begin conversations, from 10 to 7200. @default 60 */
   readonly seconds?: number | undefined;
   readonly instructions?: string | undefined;
-  /** Tools that the page runs itself, such as `agent.toolSchemas`. */
+  /** Tools of the page, such as `agent.toolSchemas`: the page runs their tool calls. */
   readonly tools?: readonly ToolSchema[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
