@@ -39,8 +39,8 @@ async function clients(url: string): Promise<void> {
     let first: number | undefined;
     let soundMs = 0;
     setTimeout(() => (first = undefined), START_MS); // the start of all is over
-    socket.on('message', (data) => {
-      const event = JSON.parse(String(data));
+    socket.addEventListener('message', ({ data }) => {
+      const event = JSON.parse(data as string);
       if (event.type === 'agent_cut' || event.type === 'agent_response_created') first = undefined;
       if (event.type !== 'agent_response_audio_delta') return;
       const now = time();

@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
@@ -23,7 +23,7 @@ export interface TalkPage extends AsyncDisposable {
 
 /** Serves the page and the service on this machine. */
 export async function servePage(service: Service, port: number): Promise<TalkPage> {
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = new URL(request.url ?? '/', `http://${request.headers.host}`);
     const [file, type] = FILES[url.pathname] ?? [];
     if (file !== undefined) {
@@ -39,9 +39,12 @@ export async function servePage(service: Service, port: number): Promise<TalkPag
     const body = chunks.length === 0 ? null : Buffer.concat(chunks);
     const headers = { 'content-type': request.headers['content-type'] ?? '' };
     const method = request.method ?? 'GET';
-    const answer = await service.fetch(new Request(url, { method, headers, body }));
-    response.writeHead(answer.status, Object.fromEntries(answer.headers));
-    response.end(Buffer.from(await answer.arrayBuffer()));
+    const answered = await service.fetch(new Request(url, { method, headers, body }));
+    response.writeHead(answered.status, Object.fromEntries(answered.headers));
+    response.end(Buffer.from(await answered.arrayBuffer()));
+  };
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => response.destroy()); // the page has left
   });
   server.on('upgrade', (request, socket, head) => service.upgrade(request, socket, head));
   server.listen(port, '127.0.0.1');

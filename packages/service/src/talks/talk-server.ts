@@ -122,7 +122,9 @@ export class TalkServer {
         );
       const manager = managerOf(store, { user, session: id }, agent);
       await manager.loadIfExists();
-      agent.onOutcome(async () => void (await manager.saveSession()));
+      agent.onOutcome(async () => {
+        await manager.saveSession();
+      });
       const upgraded =
         Promise.withResolvers<Parameters<Parameters<WebSocketServer['handleUpgrade']>[3]>[0]>();
       socket.once('close', () => upgraded.reject(new Error('The client has left.')));
