@@ -46,6 +46,7 @@ async function ask(input: JsonObject) {
   await page.act(run.id, { type: 'send', content: 'Go!' });
   const waiting = await waitingIn(live);
   const { id, argsHash } = waiting;
+  const send = () => page.act(run.id, { type: 'send', content: 'Never mind.' });
   const decide = (decision: Decision) => page.act(run.id, { type: 'decide', id, argsHash, decision });
   const ended = async (): Promise<string | undefined> => {
     await live.entry(
@@ -58,7 +59,7 @@ async function ask(input: JsonObject) {
     const last = live.entries(run.id).findLast((entry) => entry.kind === 'waiting');
     return last?.kind === 'waiting' ? last.waiting.outcome : undefined;
   };
-  return { waiting, decide, ended, results };
+  return { waiting, send, decide, ended, results };
 }
 
 test('a choice of a nested agent is answered, and an answer that is no choice is refused', async () => {
@@ -102,7 +103,10 @@ test('a form has its problems by field, and its answer reaches the model', async
 });
 
 test('a question is declined with a reason, which the model reads', async () => {
-  const { decide, ended, results } = await ask({ question: 'How old are you?' });
+  const { send, decide, ended, results } = await ask({ question: 'How old are you?' });
+  expect(await send()).toMatchObject({
+    body: { code: 'busy', message: 'Lead waits for a decision: decide first.' },
+  });
   expect(await decide({ verdict: 'deny', reason: 'I would rather not say.' })).toMatchObject({ status: 200 });
   expect(await ended()).toBe('declined');
   expect(results()).toContain('I would rather not say.');

@@ -120,7 +120,11 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
         lead: { name: 'Lead', create: lead },
         asker: { name: 'Host', create: asker },
         stalls: { name: 'Stalls', create: speaker({ text: 'Once upon a time', stall: true }) },
-        talks: { name: 'Talks', create: speaker('First answer.', 'Second answer.', 'Third answer.') },
+        talks: {
+          name: 'Talks',
+          suggestions: [{ label: { en: 'Talk', zh: '谈话' }, text: 'Say something.', shows: 'streaming' }],
+          create: speaker('First answer.', 'Second answer.', 'Third answer.'),
+        },
       },
     });
   });
@@ -149,6 +153,11 @@ describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
     expect(await card.locator('.card-path').textContent()).toBe('Lead › Finance');
     expect(await card.locator('.tool-name').textContent()).toBe('send_mail');
     expect(await window.violations()).toEqual([]);
+    const composer = page.getByRole('textbox', { name: 'Message' });
+    expect([await composer.isDisabled(), await composer.getAttribute('placeholder')]).toEqual([
+      true,
+      'Decide above first: the agent waits for you.',
+    ]);
     await card.getByRole('button', { name: 'Edit' }).click();
     await card.getByLabel('text', { exact: true }).fill('Good morning.');
     expect(await card.locator('.tag.changed').count()).toBe(1);

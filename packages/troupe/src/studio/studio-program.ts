@@ -246,6 +246,8 @@ export class StudioProgram implements ProgramObserver {
     switch (command.type) {
       case 'send':
         if (agent.isRunning) return failure('busy', `${agent.name} answers another message.`);
+        if (agent.pendingCalls.length > 0)
+          return failure('busy', `${agent.name} waits for a decision: decide first.`);
         return this.#call(agent, known.runId, [userMsg(command.content)], {});
       case 'decide':
         if (agent.isRunning) return failure('busy', `${agent.name} is running.`);

@@ -39,11 +39,13 @@ export function Composer({ run, cast, maxFileBytes, suggestions }: ComposerProps
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const roots = cast.filter(({ agentId }) => agentId !== undefined);
-  const isRunning =
-    run.status === 'running' || run.status === 'waiting' || cast.some((member) => member.isRunning);
+  const isRunning = run.status === 'running' || cast.some((member) => member.isRunning);
   const canStepIn = run.can.stepIn && isRunning;
+  /** Whether the only outermost agent has ended its reply with a question: it takes a decision now, and nothing else. */
+  const isSuspended =
+    run.status === 'waiting' && !isRunning && cast.filter(({ path }) => path.length === 1).length < 2;
   const modes: Mode[] = [
-    ...(run.can.send ? (['send'] as const) : []),
+    ...(run.can.send && !isSuspended ? (['send'] as const) : []),
     ...(canStepIn ? (['steer', 'follow_up'] as const) : []),
   ];
   const preferred: Mode = canStepIn ? 'steer' : 'send';
@@ -126,7 +128,7 @@ export function Composer({ run, cast, maxFileBytes, suggestions }: ComposerProps
       onDragOver={(event) => event.preventDefault()}
       onDrop={onDrop}
     >
-      {suggestions.length > 0 && !isRunning && run.can.send && (
+      {suggestions.length > 0 && !isRunning && !isSuspended && run.can.send && (
         <ul className="suggestions" aria-label={t.suggestions}>
           {suggestions.map((suggestion) => (
             <li key={suggestion.text}>
@@ -165,7 +167,11 @@ export function Composer({ run, cast, maxFileBytes, suggestions }: ComposerProps
           rows={1}
           value={text}
           disabled={isOff}
-          placeholder={isOff ? t.cannotSend[run.isConnected ? 'view' : 'gone'] : t.placeholder[chosen]}
+          placeholder={
+            isOff
+              ? t.cannotSend[!run.isConnected ? 'gone' : isSuspended ? 'waiting' : 'view']
+              : t.placeholder[chosen]
+          }
           aria-label={t.composer}
           onChange={(event) => setText(event.target.value)}
           onKeyDown={onKeyDown}

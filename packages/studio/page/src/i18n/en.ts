@@ -220,7 +220,11 @@ export const en = {
     steer: 'Steer: the agent reads this before its next step…',
     follow_up: 'Follow up: answered after this reply…',
   },
-  cannotSend: { view: 'This run takes no messages.', gone: 'The program has left: nothing can be sent.' },
+  cannotSend: {
+    view: 'This run takes no messages.',
+    gone: 'The program has left: nothing can be sent.',
+    waiting: 'Decide above first: the agent waits for you.',
+  },
   attach: 'Attach images or files',
   attachments: 'Attachments',
   removeFile: (name: string) => `Remove ${name}`,

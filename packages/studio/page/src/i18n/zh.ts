@@ -204,7 +204,11 @@ export const zh: Dictionary = {
     steer: '引导：智能体在下一步之前读到…',
     follow_up: '追加：在本次回复之后回答…',
   },
-  cannotSend: { view: '此运行不接收消息。', gone: '程序已离开：无法发送。' },
+  cannotSend: {
+    view: '此运行不接收消息。',
+    gone: '程序已离开：无法发送。',
+    waiting: '请先在上方决定：智能体在等您。',
+  },
   attach: '附加图片或文件',
   attachments: '附件',
   removeFile: (name) => `移除 ${name}`,

@@ -127,7 +127,6 @@ function Offer({ agent }: { agent: OfferedAgent }) {
                 <button
                   type="button"
                   disabled={start.isPending}
-                  aria-label={suggestion.label[language]}
                   onClick={() => start.mutate(suggestion.text)}
                 >
                   <Icon size={18} aria-hidden />
