@@ -1,7 +1,5 @@
 // Random programs that mix features: pipelines, a hub, approvals, questions, a sub-agent, class hooks and hooks that come late, deltas
 // in batches, speech, a long-term memory, streams left early, interrupts, aborts, retries, restarts and killed processes. A failure names its seed: SEEDS=<seed> runs that one alone.
-import { createHash } from 'node:crypto';
-
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 
@@ -11,6 +9,7 @@ import { ConversationView } from '../src/event/conversation-view.ts';
 import { withRunConfig, type CallOptions, type Msg } from '../src/index.ts';
 import { FakeClock } from '../src/testing/fake-clock.ts';
 import { validateWith } from '../src/util/schema.ts';
+import { digestInTurns } from './digest-in-turns.ts';
 import { sampleOf } from './fair-sample.ts';
 import { Chronicle, NAMES, nextTurn, NO_COUNTS, type Name } from './random-model.ts';
 import { Team } from './random-team.ts';
@@ -22,21 +21,12 @@ let clock: Disposable | undefined;
 beforeAll(async () => void (await validateWith({ type: 'object' }, {}))); // is loaded when it is first needed
 beforeEach(() => {
   clock = new FakeClock().install(); // stands still: what settles, settles without waiting
-  vi.spyOn(crypto.subtle, 'digest').mockImplementation(digestInTurns);
+  digestInTurns();
 });
 afterEach(() => {
   vi.restoreAllMocks();
   clock?.[Symbol.dispose]();
 });
-
-/** Takes as many turns of the event loop for the same data. A thread of Node takes more of them on a busy machine: another program for the same seed. */
-const digestInTurns: typeof crypto.subtle.digest = async (_algorithm, data) => {
-  const bytes = ArrayBuffer.isView(data)
-    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-    : new Uint8Array(data);
-  for (let left = bytes.length % 11; left > 0; left--) await nextTurn();
-  return new Uint8Array(createHash('sha256').update(bytes).digest()).buffer;
-};
 
 type Disturbance = 'none' | 'interrupt' | 'abort' | 'leave' | 'kill';
 

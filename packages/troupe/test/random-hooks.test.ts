@@ -1,6 +1,6 @@
 // Random programs whose hooks belong to classes: a base, two subclasses and a sub-agent, in a saved pipeline and a hub, with approvals, structured
 // output, controls of the loop, interrupts, aborts, streams left early and killed processes. SEEDS=<seed> runs one alone.
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 
 import type { Msg } from '../src/message/msg.ts';
@@ -26,6 +26,7 @@ import { Session } from '../src/session/session.ts';
 import type { SessionStore } from '../src/session/format/session-store.ts';
 import { FakeClock } from '../src/testing/fake-clock.ts';
 import { validateWith } from '../src/util/schema.ts';
+import { digestInTurns } from './digest-in-turns.ts';
 import { sampleOf } from './fair-sample.ts';
 import { Chronicle, nextTurn, RandomModel } from './random-model.ts';
 
@@ -38,8 +39,14 @@ type Name = (typeof AGENTS)[number];
 
 let clock: Disposable | undefined;
 beforeAll(async () => void (await validateWith({ type: 'object' }, {}))); // is loaded when it is first needed
-beforeEach(() => void (clock = new FakeClock().install())); // stands still: what settles, settles without waiting
-afterEach(() => clock?.[Symbol.dispose]());
+beforeEach(() => {
+  clock = new FakeClock().install(); // stands still: what settles, settles without waiting
+  digestInTurns();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  clock?.[Symbol.dispose]();
+});
 
 const NO_COUNTS = {
   ended: 0,
@@ -356,12 +363,20 @@ test('hooks of classes keep every promise in random programs', { timeout: 1_700_
     Array.from({ length: sampleOf('random programs with hooks of classes', FULL, 25) }, (_, i) => i + 1);
   const counts = { ...NO_COUNTS };
   for (const seed of seeds) {
-    const { faults } = await withRunConfig({ logging: 'silent' }, () => runProgram(seed, counts));
+    const { faults, told } = await withRunConfig({ logging: 'silent' }, () => runProgram(seed, counts));
     expect({ seed, faults: [...new Set(faults)] }).toEqual({ seed, faults: [] });
+    if (seed % 20 === 0) await expectSameProgram(seed, told);
   }
   if (only !== undefined) return;
   for (const [what, count] of Object.entries(counts)) expect(count, what).toBeGreaterThan(seeds.length / 10);
 });
+
+/** A program that failed can be run again alone. */
+async function expectSameProgram(seed: number, told: Chronicle['told']): Promise<void> {
+  const again = await withRunConfig({ logging: 'silent' }, () => runProgram(seed, { ...NO_COUNTS }));
+  const texts = (all: Chronicle['told']): string[] => all.map(({ text }) => text);
+  expect({ seed, told: texts(again.told) }).toEqual({ seed, told: texts(told) });
+}
 
 async function runProgram(seed: number, counts: Counts): Promise<Chronicle> {
   const chronicle = new Chronicle(seed);
