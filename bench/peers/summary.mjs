@@ -5,60 +5,88 @@ const median = (numbers) => {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 };
 
-/** Scenarios: title, case, and the ratio to the floor that is wanted. */
-const CASES = [
-  ['tool loop, 50 rounds', 'B50', 1.3],
-  ['tool loop, 200 rounds', 'B200', 1.1],
-  ['20 000 deltas in large writes', 'D', 1.5],
-  ['5 000 deltas, one write each', 'Deach', 1],
-  ['16 KB of tool arguments in small deltas', 'Dargs4', 1],
-  ['64 parallel tool calls', 'C', 1.5],
-  ['500 agents at once', 'E', 1.2],
-  ['one more turn on 2 000 messages', 'F', 1],
-  ['a turn saved to disk at 500 messages', 'Idisk', 1.5],
-];
+const samplesOf = (result, id, peer) => result.cases[id]?.peers[peer]?.samples ?? [];
+/** Median of a number of some samples; undefined without samples. */
+const medianOf = (samples, key) => {
+  const numbers = (samples ?? []).map((sample) => sample[key]).filter((number) => number !== undefined);
+  return numbers.length === 0 ? undefined : median(numbers);
+};
 
-/** CPU time of a peer in a case: the median, or undefined if it has none. */
-function cpuOf(result, id, peer) {
-  const samples = result.cases[id]?.peers[peer]?.samples ?? [];
-  return samples.length === 0 ? undefined : median(samples.map(({ cpuMs }) => cpuMs));
-}
+const cpu = (id) => ({
+  of: (result, peer) => medianOf(samplesOf(result, id, peer), 'cpuMs'),
+  floor: (result) => medianOf(samplesOf(result, id === 'Idisk' ? 'Imemory' : id, 'floor'), 'cpuMs'),
+});
+const cold = (key) => ({
+  of: (result, peer) => medianOf(result.cold[peer], key),
+  floor: (result) => medianOf(result.cold.floor, key),
+});
+const idle = (key) => ({ of: (result, peer) => medianOf(result.idle[peer], key) });
+
+/** Rows: title, wanted value, and the number of a peer. With `floor`, the value is the ratio to it. */
+const ROWS = [
+  { title: 'tool loop, 50 rounds', goal: 1.3, ...cpu('B50') },
+  { title: 'tool loop, 200 rounds', goal: 1.1, ...cpu('B200') },
+  { title: '20 000 deltas in large writes', goal: 1.5, ...cpu('D') },
+  { title: '5 000 deltas, one write each', goal: 1, ...cpu('Deach') },
+  { title: '16 KB of tool arguments in small deltas', goal: 1, ...cpu('Dargs4') },
+  { title: '64 parallel tool calls', goal: 1.5, ...cpu('C') },
+  { title: '500 agents at once', goal: 1.2, ...cpu('E') },
+  { title: 'one more turn on 2 000 messages', goal: 1, ...cpu('F') },
+  { title: 'a turn saved to disk at 500 messages', goal: 1.5, ...cpu('Idisk') },
+  { title: 'agent ready in a fresh process', goal: 2.5, ...cold('readyMs') },
+  { title: 'first answer in a fresh process', goal: 1.5, ...cold('answerMs') },
+  { title: 'heap of an idle agent', goal: 2, unit: 'kB', ...idle('heapKB') },
+  { title: 'CPU of construction', goal: 10, unit: 'µs', ...idle('cpuUs') },
+  {
+    title: 'abort in a deaf tool of 10 s',
+    goal: 50,
+    unit: 'ms',
+    of: (result, peer) => medianOf(samplesOf(result, 'Hdeaf', peer), 'ms'),
+  },
+  {
+    title: 'installed, with a schema library',
+    goal: 10,
+    unit: 'MB',
+    of: (result, peer) => result.install[peer]?.MB,
+  },
+];
 
 const isPeer = (peer) => peer !== 'troupe' && !peer.startsWith('floor');
 
-/** The scenarios that were run: the ratio of Troupe and of the best peer to the floor. */
+/** The rows that were measured: the value of Troupe and of the best peer, most of them as a ratio to the floor. */
 export function rowsOf(result) {
   const rows = [];
-  for (const [title, id, goal] of CASES) {
-    const floor = cpuOf(result, id === 'Idisk' ? 'Imemory' : id, 'floor');
-    const ours = cpuOf(result, id, 'troupe');
-    if (floor === undefined || ours === undefined) continue;
+  for (const { title, goal, unit = '×', of, floor } of ROWS) {
+    const unitValue = floor === undefined ? 1 : floor(result);
+    const ours = of(result, 'troupe');
+    if (unitValue === undefined || ours === undefined) continue;
     const others = result.peers
       .filter(isPeer)
-      .map((peer) => ({ name: result.info[peer]?.name ?? peer, cpu: cpuOf(result, id, peer) }))
-      .filter(({ cpu }) => cpu !== undefined)
-      .sort((a, b) => a.cpu - b.cpu);
+      .map((peer) => ({ name: result.info[peer]?.name ?? peer, value: of(result, peer) }))
+      .filter(({ value }) => value !== undefined)
+      .sort((a, b) => a.value - b.value);
     const [best] = others;
     rows.push({
       title,
       goal,
-      ours: ours / floor,
-      best: best && { name: best.name, ratio: best.cpu / floor },
+      unit,
+      ours: ours / unitValue,
+      best: best && { name: best.name, value: best.value / unitValue },
     });
   }
   return rows;
 }
 
-const times = (ratio) => `${ratio.toFixed(ratio >= 10 ? 0 : 2)} ×`;
+const shown = (value, unit) => `${value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)} ${unit}`;
 
 /** Markdown of the summary. */
 export function summary(result) {
   const lines = rowsOf(result).map(
-    ({ title, ours, goal, best }) =>
-      `| ${title} | ${times(ours)} | ${best ? `${best.name} ${times(best.ratio)}` : '–'} | ${times(goal)} |`,
+    ({ title, unit, ours, goal, best }) =>
+      `| ${title} | ${shown(ours, unit)} | ${best ? `${best.name} ${shown(best.value, unit)}` : '–'} | ${goal} ${unit} |`,
   );
   return [
-    '### Summary: CPU time as a ratio to the loop written by hand on fetch\n',
+    '### Summary: medians; × is CPU time (for a fresh process: wall time) against the loop written by hand on fetch\n',
     '| scenario | Troupe | best peer | goal |',
     '|---|--:|--:|--:|',
     ...lines,
@@ -73,18 +101,18 @@ const MOST = 8;
 
 /** Picture of the summary: two bars for each scenario, and a line at the floor. */
 export function picture(result) {
-  const rows = rowsOf(result);
+  const rows = rowsOf(result).filter(({ unit }) => unit === '×');
   const height = rows.length * ROW + 70;
   const x = (ratio) => LEFT + ((WIDTH - LEFT - 150) * Math.min(ratio, MOST)) / MOST;
   const bar = (y, ratio, color, label) =>
     `<rect x="${LEFT}" y="${y}" width="${(x(ratio) - LEFT).toFixed(1)}" height="14" rx="2" fill="${color}"/>` +
-    `<text x="${(x(ratio) + 6).toFixed(1)}" y="${y + 11}" font-size="11" fill="#555">${label} ${times(ratio)}</text>`;
+    `<text x="${(x(ratio) + 6).toFixed(1)}" y="${y + 11}" font-size="11" fill="#555">${label} ${shown(ratio, '×')}</text>`;
   const drawn = rows.map(({ title, ours, best }, i) => {
     const y = 40 + i * ROW;
     return (
       `<text x="${LEFT - 10}" y="${y + 19}" font-size="13" text-anchor="end" fill="#222">${title}</text>` +
       bar(y, ours, '#2f6fde', 'Troupe') +
-      (best ? bar(y + 17, best.ratio, '#b9bec8', best.name) : '')
+      (best ? bar(y + 17, best.value, '#b9bec8', best.name) : '')
     );
   });
   return [

@@ -1,10 +1,10 @@
 // Promises for each delta and each network read: counts, which no busy machine changes.
-import { createHook } from 'node:async_hooks';
-
+// Needs its own process: other tests make promises too.
 import { expect, test, vi } from 'vitest';
 
 import { ReActAgent } from '../src/index.ts';
 import { OpenAIChatModel } from '../src/providers/openai/index.ts';
+import { promisesIn } from './counted-promises.ts';
 
 const chunk = (delta: object, finish_reason: string | null = null): string =>
   `data: ${JSON.stringify({ id: 'r1', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
@@ -28,18 +28,6 @@ function newAgent(reads: number, deltas: number): ReActAgent {
       ),
   });
   return new ReActAgent({ name: 'talker', model, console: false });
-}
-
-/** Number of promises that are made while the work runs. */
-async function promisesIn(work: () => Promise<unknown>): Promise<number> {
-  let count = 0;
-  const hook = createHook({ init: (_id, type) => void (type === 'PROMISE' && count++) }).enable();
-  try {
-    await work();
-  } finally {
-    hook.disable();
-  }
-  return count;
 }
 
 /** Promises for each further delta in the same number of network reads. */

@@ -25,7 +25,7 @@ import type { AnySchema, SchemaOutput } from '../util/schema.ts';
 import { AgentCall, type AgentParts } from './agent-call.ts';
 import { AGENT_HOOK_POINTS, CALL_HOOK_TYPES, PRINT, type AgentHooks } from './agent-hooks.ts';
 import type { ConsoleView } from './printing/console-view.ts';
-import { Printer, programConsole, type PrintedMsg } from './printing/printer.ts';
+import { checkConsole, Printer, programConsole, type PrintedMsg } from './printing/printer.ts';
 import { SpeechOutput } from './printing/speech-output.ts';
 import { EventListeners, type ListenOptions } from './event-listeners.ts';
 import { isProgramObserved, tellObservers } from './program-observers.ts';
@@ -138,17 +138,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   readonly id: string = newId();
   name: string;
   readonly #options: AgentOptions;
-  readonly #queue = new CallQueue();
-  readonly #printer = new Printer();
-  readonly #listeners = new EventListeners(this);
-  // Made when first used: a program may hold many agents that are not called.
-  #usedParts: AgentParts | undefined;
-  #usedSubscribers: Subscribers | undefined;
-  #usedSettledListeners: Set<() => void> | undefined;
-  #usedOutcomeListeners: Set<() => Promise<void>> | undefined;
-  #usedCheckpointListeners: Set<() => Promise<void>> | undefined;
-  #abandoned = 0;
-  #isClosed = false;
+  /** Made when first used: a program may hold many agents that are not called. */
+  #usedParts: BaseParts | undefined;
 
   constructor(options: AgentOptions) {
     super();
@@ -167,8 +158,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     });
     this.name = options.name;
     this.#options = options;
-    this.#printer.configureConsole(options.console);
-    this.#setSpeech(options);
+    checkConsole(options.console);
+    checkSpeech(options.ttsModel);
   }
 
   /** Answers the messages. `turn` has the signal, the events and the steps of the call. */
@@ -232,12 +223,12 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 
   /** Whether a call is being answered. */
   get isRunning(): boolean {
-    return this.#queue.current !== undefined;
+    return this.#usedParts?.queue.current !== undefined;
   }
 
   /** Number of replies that ignored an interrupt and still run, without effect. */
   get abandonedReplies(): number {
-    return this.#abandoned;
+    return this.#usedParts?.abandoned ?? 0;
   }
 
   /**
@@ -252,12 +243,12 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 
   /** Hands messages to the running reply, which reads them at its next step. @returns false if no reply is running */
   steer(input: MsgInput): boolean {
-    return this.#queue.current?.inbox.steer(Msg.list(input)) ?? false;
+    return this.#parts.queue.current?.inbox.steer(Msg.list(input)) ?? false;
   }
 
   /** Has messages answered after the running reply, in the same call. @returns false if no reply is running */
   followUp(input: MsgInput): boolean {
-    return this.#queue.current?.inbox.followUp(Msg.list(input)) ?? false;
+    return this.#parts.queue.current?.inbox.followUp(Msg.list(input)) ?? false;
   }
 
   /**
@@ -266,29 +257,30 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
    * @param speech the next piece of the message's speech, which goes to the events, the queue and the `speaker`
    */
   async print(msg: Msg, last = true, speech?: AudioBlock): Promise<void> {
-    const call = currentControlOf(this.id) ?? this.#queue.current;
+    const call = currentControlOf(this.id) ?? this.#parts.queue.current;
     const printed = speech === undefined ? { msg, last } : { msg, last, speech };
-    await this.#printer.print(printed, call, this.showsOnConsole(msg));
+    const waits = this.#parts.printer.print(printed, call, this.showsOnConsole(msg));
+    if (waits) await waits;
   }
 
   /** Prints the message so far of a draft, as `print` does. Returns a promise only if somebody is slow, or if `print` has hooks or is overridden. */
   protected printDraft(draft: MsgDraft, control: TurnControl): void | Promise<void> {
     if (!isUnhooked(this, PRINT, OWN_PRINT)) return this.print(draft.snapshot(), false);
-    return this.#printer.printDraft(draft, control, (msg) => this.showsOnConsole(msg));
+    return this.#parts.printer.printDraft(draft, control, (msg) => this.showsOnConsole(msg));
   }
 
   /** Also puts printed messages into a queue. A full queue makes the agent wait. */
   setMsgQueueEnabled(enabled: boolean, queue?: BoundedQueue<PrintedMsg>): void {
-    this.#printer.setQueueEnabled(enabled, queue);
+    this.#parts.printer.setQueueEnabled(enabled, queue);
   }
 
   get msgQueue(): BoundedQueue<PrintedMsg> | undefined {
-    return this.#printer.queue;
+    return this.#parts.printer.queue;
   }
 
   /** Turns console output on or off, as the option `console` does at the start. */
   setConsoleOutputEnabled(enabled: boolean, view: ConsoleView = programConsole): void {
-    this.#printer.setConsole(enabled ? view : undefined);
+    this.#parts.printer.setConsole(enabled ? view : undefined);
   }
 
   /**
@@ -296,7 +288,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
    * @param name name of the hub, for people
    */
   resetSubscribers(hub: string, observers: readonly Observer[], name?: string): void {
-    this.#subscribers.reset(
+    this.#parts.subscribers.reset(
       hub,
       observers.filter((observer) => observer !== this),
       name,
@@ -305,16 +297,16 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 
   /** Ids of the hubs in which the agent takes part. */
   get hubs(): readonly string[] {
-    return this.#subscribers.hubs;
+    return this.#parts.subscribers.hubs;
   }
 
   /** Name of a hub in which the agent takes part. @default its id */
   hubName(hub: string): string {
-    return this.#subscribers.nameOf(hub);
+    return this.#parts.subscribers.nameOf(hub);
   }
 
   removeSubscribers(hub: string): void {
-    if (!this.#subscribers.remove(hub))
+    if (!this.#parts.subscribers.remove(hub))
       getLogger().log('warn', `${this.name} has no subscribers in the hub '${hub}'.`);
   }
 
@@ -340,7 +332,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   ): () => void;
   on(type: '*', listener: (event: AgentEvent) => unknown, options?: ListenOptions): () => void;
   on(type: EventType | '*', listener: (event: never) => unknown, options?: ListenOptions): () => void {
-    return this.#listeners.add(type, listener, options);
+    return this.#parts.listeners.add(type, listener, options);
   }
 
   /** Calls the listener each time a call has settled and the agent is free, or pending tool calls were closed. The returned function removes the listener. */
@@ -352,8 +344,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
         getLogger().log('warn', `A listener of ${this.name} threw: ${messageOf(error)}`);
       }
     };
-    this.#settledListeners.add(entry);
-    return () => void this.#settledListeners.delete(entry);
+    this.#parts.settledListeners.add(entry);
+    return () => void this.#parts.settledListeners.delete(entry);
   }
 
   /**
@@ -364,8 +356,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
    */
   onOutcome(listener: () => Promise<void>): () => void {
     const entry = async (): Promise<void> => listener(); // throwing counts as rejecting
-    this.#outcomeListeners.add(entry);
-    return () => void this.#outcomeListeners.delete(entry);
+    this.#parts.outcomeListeners.add(entry);
+    return () => void this.#parts.outcomeListeners.delete(entry);
   }
 
   /**
@@ -374,13 +366,13 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
    */
   onCheckpoint(listener: () => Promise<void>): () => void {
     const entry = async (): Promise<void> => listener(); // throwing counts as rejecting
-    this.#checkpointListeners.add(entry);
-    return () => void this.#checkpointListeners.delete(entry);
+    this.#parts.checkpointListeners.add(entry);
+    return () => void this.#parts.checkpointListeners.delete(entry);
   }
 
   /** Interrupts the current call, waits for its end, and refuses further calls. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosed = true;
+    this.#parts.isClosed = true;
     await this.#interrupt('dispose', []);
     this.setMsgQueueEnabled(false);
   }
@@ -413,8 +405,8 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
     const control = new TurnControl({
       agentId: this.id,
       agentName: this.name,
-      observers: this.#listeners,
-      outcomeListeners: this.#outcomeListeners,
+      observers: this.#parts.listeners,
+      outcomeListeners: this.#parts.outcomeListeners,
     });
     const failed = (error: unknown): void => void control.emit({ type: 'error', error: toEventError(error) });
     await control.savePoints.beforeOutcome()?.catch(failed);
@@ -425,18 +417,6 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
 
   protected override assertStateCanLoad(): void {
     if (this.isRunning) throw new AgentBusyError(this.name, 'Load its state when it is idle.');
-  }
-
-  #setSpeech({ ttsModel, speaker, speakable }: AgentOptions): void {
-    if (ttsModel !== undefined && typeof ttsModel?.synthesize !== 'function')
-      throw new TroupeError(
-        'invalid_config',
-        'ttsModel must be a TtsModelBase, such as one of troupe/openai.',
-      );
-    const speech =
-      ttsModel &&
-      new SpeechOutput({ ttsModel, speakable }, (msg, last, audio) => this.print(msg, last, audio));
-    this.#printer.setSpeech(speech, speaker);
   }
 
   #call(input: MsgInput, options: CallOptions, listener?: RunListener): Promise<Msg> {
@@ -451,15 +431,15 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       parent,
       outlivesParent,
       listener,
-      observers: this.#listeners,
+      observers: this.#parts.listeners,
       signal,
       runStep,
       structuredModel,
       decisions,
       onPending,
       retriedIds: isRetry ? Msg.list(input).map(({ id }) => id) : [],
-      outcomeListeners: this.#outcomeListeners,
-      checkpointListeners: this.#checkpointListeners,
+      outcomeListeners: this.#parts.outcomeListeners,
+      checkpointListeners: this.#parts.checkpointListeners,
     });
     const call = this.#run(input, control, options.onBusy ?? this.#options.onBusy ?? 'reject');
     if (!outlivesParent) parent?.place.adopt(call);
@@ -471,7 +451,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       const msgs = Msg.list(input);
       this.#assertOpen();
       assertNotTooDeep(control.place);
-      const waits = this.#queue.enter(control, this.name, onBusy);
+      const waits = this.#parts.queue.enter(control, this.name, onBusy);
       if (waits) await waits;
       try {
         this.#assertOpen();
@@ -480,13 +460,13 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
             if (isProgramObserved()) this.#tellCall(control, msgs);
             return traced(
               () => operationOf(this, control, msgs),
-              () => new AgentCall(this, control, this.#parts).answer(msgs),
+              () => new AgentCall(this, control, this.#callParts()).answer(msgs),
               { outcomeOf },
             );
           }),
         );
       } finally {
-        this.#queue.leave();
+        this.#parts.queue.leave();
         this.#notifySettled();
       }
     } finally {
@@ -501,55 +481,80 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   }
 
   #assertOpen(): void {
-    if (this.#isClosed) throw new AgentClosedError(this.name);
+    if (this.#usedParts?.isClosed) throw new AgentClosedError(this.name);
   }
 
   async #interrupt(source: InterruptSource, msgs: readonly Msg[]): Promise<boolean> {
-    const current = this.#queue.current;
+    const current = this.#usedParts?.queue.current;
     if (current === undefined) return false;
     const isAccepted = current.interruptOrEndWaits(source, msgs);
-    if (!isInsideCallOf(this.id)) await this.#queue.whenLeft();
+    if (!isInsideCallOf(this.id)) await this.#parts.queue.whenLeft();
     return isAccepted && current.state.interrupt !== undefined; // a late interrupt may find the answer complete
   }
 
   #notifySettled(): void {
-    for (const listener of this.#settledListeners) listener();
+    for (const listener of this.#parts.settledListeners) listener();
   }
 
   #leaveBehind(work: Promise<unknown>, what: 'reply' | 'handleInterrupt'): void {
     getLogger().log('warn', `${this.name} ignored an interrupt in ${LEFT_BEHIND[what]}.`);
-    this.#abandoned++;
-    const settled = (): void => void this.#abandoned--;
+    this.#parts.abandoned++;
+    const settled = (): void => void this.#parts.abandoned--;
     work.then(settled, settled);
   }
 
-  get #parts(): AgentParts {
-    return (this.#usedParts ??= {
-      printer: this.#printer,
-      subscribers: this.#subscribers,
+  get #parts(): BaseParts {
+    return (this.#usedParts ??= new BaseParts(this, this.#newPrinter()));
+  }
+
+  /** The parts of the agent, as its calls use them. */
+  #callParts(): AgentParts {
+    return {
+      printer: this.#parts.printer,
+      subscribers: this.#parts.subscribers,
       interruptTimeoutMs: this.#options.interruptTimeoutMs ?? Infinity,
       interruptReply: () => this.interruptReply(),
       mayRefuse: () => this.mayRefuse,
       postpone: (msgs) => this.postpone(msgs),
       leaveBehind: (work, what) => this.#leaveBehind(work, what),
-    });
+    };
   }
 
-  get #subscribers(): Subscribers {
-    return (this.#usedSubscribers ??= new Subscribers());
+  #newPrinter(): Printer {
+    const { console, ttsModel, speaker, speakable } = this.#options;
+    const printer = new Printer();
+    printer.configureConsole(console);
+    if (ttsModel === undefined && speaker === undefined) return printer;
+    const speech =
+      ttsModel &&
+      new SpeechOutput({ ttsModel, speakable }, (msg, last, audio) => this.print(msg, last, audio));
+    printer.setSpeech(speech, speaker);
+    return printer;
   }
+}
 
-  get #settledListeners(): Set<() => void> {
-    return (this.#usedSettledListeners ??= new Set());
-  }
+/** The parts of an agent that is used. */
+class BaseParts {
+  readonly queue = new CallQueue();
+  readonly printer: Printer;
+  readonly listeners: EventListeners;
+  readonly subscribers = new Subscribers();
+  readonly settledListeners = new Set<() => void>();
+  readonly outcomeListeners = new Set<() => Promise<void>>();
+  readonly checkpointListeners = new Set<() => Promise<void>>();
+  /** Replies that ignored an interrupt and still run. */
+  abandoned = 0;
+  isClosed = false;
 
-  get #outcomeListeners(): Set<() => Promise<void>> {
-    return (this.#usedOutcomeListeners ??= new Set());
+  constructor(agent: AgentBase, printer: Printer) {
+    this.listeners = new EventListeners(agent);
+    this.printer = printer;
   }
+}
 
-  get #checkpointListeners(): Set<() => Promise<void>> {
-    return (this.#usedCheckpointListeners ??= new Set());
-  }
+function checkSpeech(ttsModel: TtsModelBase | undefined): void {
+  if (ttsModel !== undefined && typeof ttsModel?.synthesize !== 'function')
+    throw new TroupeError('invalid_config', 'ttsModel must be a TtsModelBase, such as one of troupe/openai.');
 }
 
 /** Description of an agent call for its span. */

@@ -105,7 +105,7 @@ test('a tool with a side effect does not run if its start can not be saved; the 
   const { control } = agentCall(() => Promise.reject(new Error("session 'anna' on a full disk")));
   const lines: string[] = [];
   const logging = { log: (level: string, message: string) => void lines.push(`${level}: ${message}`) };
-  const run = (): Promise<ToolVerdict> => authorize(request(true), {}, openExchange(), control);
+  const run = async (): Promise<ToolVerdict> => authorize(request(true), {}, openExchange(), control);
   expect(await withRunConfig({ logging }, run)).toEqual({
     behavior: 'deny',
     reason: 'its start could not be saved',
@@ -122,7 +122,7 @@ test.each([
   ['an error', () => Promise.reject(new Error('offline')), 'the policy failed'],
   ['suggestions that are not JSON', () => ({ behavior: 'ask', suggestions: [() => 1] }), 'the policy failed'],
 ])('a policy that gives %s denies', async (_, decide, reason) => {
-  const run = (): Promise<ToolVerdict> =>
+  const run = async (): Promise<ToolVerdict> =>
     authorize(request(), { permissionPolicy: policy(decide) }, openExchange(), agentCall().control);
   expect(await withRunConfig({ logging: 'silent' }, run)).toEqual({ behavior: 'deny', reason });
 });

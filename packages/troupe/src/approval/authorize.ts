@@ -25,7 +25,19 @@ interface AuthorizedCaller {
  * be asked. The start of a tool with a side effect is saved before it runs. A tool call with limits that its tool can't keep
  * is not allowed without asking.
  */
-export async function authorize(
+export function authorize(
+  request: AuthorizeRequest,
+  options: AuthorizeOptions,
+  open: OpenExchange | undefined,
+  caller: AuthorizedCaller,
+): ToolVerdict | Promise<ToolVerdict> {
+  const isFree = options.permissionPolicy === undefined && !request.tool.sideEffect && !open?.hasLifted;
+  return isFree ? ALLOWED : judge(request, options, open, caller);
+}
+
+const ALLOWED: ToolVerdict = Object.freeze({ behavior: 'allow' });
+
+async function judge(
   request: AuthorizeRequest,
   { permissionPolicy, toolContext: context }: AuthorizeOptions,
   open: OpenExchange | undefined,
@@ -34,7 +46,7 @@ export async function authorize(
   const { call, tool } = request;
   const given: ToolVerdict =
     permissionPolicy === undefined
-      ? { behavior: 'allow' }
+      ? ALLOWED
       : await verdictOf(() => permissionPolicy.decide({ call, tool, agentPath: caller.agentPath, context }));
   const verdict = await withConfinement(given, request);
   if (verdict.behavior === 'deny') return verdict;

@@ -111,8 +111,9 @@ export class OpenExchange {
 
   /** The end of a tool call, for its event. Returned once. @param result the tool result as it is stored */
   takeEnd(result: ToolResultBlock): ToolResultEvent | undefined {
+    if (this.#told.has(result.id)) return undefined;
     const call = this.exchange.calls.find(({ id }) => id === result.id);
-    if (call === undefined || this.#told.has(call.id)) return undefined;
+    if (call === undefined) return undefined;
     this.#told.add(call.id);
     const durationMs = this.#durations.get(call.id) ?? this.#durationOf(call.id);
     return { type: 'tool_result', call, result, durationMs };
@@ -144,6 +145,11 @@ export class OpenExchange {
     const name = qualifiedName(request.call.name, foreignSourceOf(request.tool));
     const isGrantedForRun = this.grantedTools.has(name) && !isAskedEachTime;
     return isGrantedForRun || this.statuses.isGranted(request);
+  }
+
+  /** Whether a decision has lifted the limits of any tool call. */
+  get hasLifted(): boolean {
+    return this.#lifted.size > 0;
   }
 
   /** Whether a decision has lifted the limits of this tool with exactly these arguments. */

@@ -29,6 +29,8 @@ export class Exchange {
   readonly #results = new Map<string, ToolResultBlock>();
   /** Ids of the messages with the results, by tool call id. */
   readonly #resultIds = new Map<string, string>();
+  /** Messages of recorded results, made once. */
+  readonly #resultMsgs = new Map<ToolResultBlock, Msg>();
   #modelMsg: Msg;
   #lateResults = 0;
   #isClosed = false;
@@ -89,7 +91,11 @@ export class Exchange {
 
   /** The message with a tool result, streamed or final. All messages for one tool call have the same id. */
   resultMsg(result: ToolResultBlock): Msg {
-    return Msg.system([result], { id: this.#resultIds.get(result.id) });
+    const known = this.#resultMsgs.get(result);
+    if (known !== undefined) return known;
+    const msg = Msg.system([result], { id: this.#resultIds.get(result.id) });
+    if (this.#results.get(result.id) === result) this.#resultMsgs.set(result, msg);
+    return msg;
   }
 
   /** The messages for memory: the model message, then exactly one result for each tool call. Closes the exchange. */

@@ -2,12 +2,14 @@ import { TroupeError } from '../errors.ts';
 import type { SummaryCompressorOptions } from '../compression/summary-compressor.ts';
 import type { FormatterBase } from '../formatter/formatter-base.ts';
 import type { LongTermMemoryBase, LongTermMemoryMode } from '../longterm/long-term-memory-base.ts';
+import { InMemoryMemory } from '../memory/in-memory-memory.ts';
 import type { MemoryBase } from '../memory/memory-base.ts';
 import type { ChatModelBase, GenerationOptions } from '../model/chat-model-base.ts';
 import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
 import type { KnowledgeBase } from '../rag/knowledge-base.ts';
 import type { BackgroundTools } from '../toolkit/background-tools.ts';
+import { areSurelyRegistered } from '../toolkit/tool/registered-tool.ts';
 import type { Tool } from '../toolkit/tool/tool.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { AgentBase, type AgentOptions } from '../agent/agent-base.ts';
@@ -101,25 +103,49 @@ export function checkReActOptions(options: ReActAgentOptions): void {
     // Ignored, the old name would let every tool call run.
     throw new TroupeError('invalid_config', "The option 'permission' is called 'permissionPolicy'.");
   }
-  const isCount = (value: number): boolean => value === Infinity || (Number.isInteger(value) && value >= 1);
-  const wrong = Object.entries({
-    maxIters,
-    maxToolCalls,
-    parallelToolCalls: typeof parallelToolCalls === 'number' ? parallelToolCalls : 1,
-  }).find(([, value]) => !isCount(value));
-  if (wrong !== undefined)
-    throw new TroupeError('invalid_config', `${wrong[0]} must be a whole number of 1 or more.`);
+  checkCount('maxIters', maxIters);
+  checkCount('maxToolCalls', maxToolCalls);
+  if (typeof parallelToolCalls === 'number') checkCount('parallelToolCalls', parallelToolCalls);
+}
+
+function checkCount(name: string, value: number): void {
+  if (value === Infinity || (Number.isInteger(value) && value >= 1)) return;
+  throw new TroupeError('invalid_config', `${name} must be a whole number of 1 or more.`);
+}
+
+/** Whether an agent has a toolkit of its own with tools that can be registered without doubt, a memory of its own, and no other parts. */
+export function hasPlainTools(options: ReActAgentOptions): boolean {
+  const { toolkit, memory, compression, enableMetaTool, planNotebook, background, knowledge } = options;
+  const parts = [toolkit, memory, compression, planNotebook, background, knowledge, options.longTermMemory];
+  if (enableMetaTool || parts.some((part) => part !== undefined)) return false;
+  return areSurelyRegistered(options.tools ?? []);
+}
+
+/** Defines the properties of an agent for its toolkit and memory, once. They are part of its state. */
+export function defineModules(
+  agent: object,
+  options: ReActAgentOptions,
+  tools = options.tools,
+): { readonly toolkit: Toolkit; readonly memory: MemoryBase } {
+  const own = agent as { toolkit: Toolkit; memory: MemoryBase };
+  const define = (name: string, value: unknown): void =>
+    void Object.defineProperty(agent, name, { value, enumerable: true, writable: true, configurable: true });
+  if (!Object.hasOwn(agent, 'toolkit')) define('toolkit', toolkitFor({ tools, toolkit: options.toolkit }));
+  if (!Object.hasOwn(agent, 'memory')) define('memory', options.memory ?? new InMemoryMemory());
+  return own;
 }
 
 /** The toolkit of an agent: `tools` alone, or in a copy of `toolkit`, which stays unchanged. @throws TroupeError */
-export function toolkitFor({ tools = [], toolkit }: Pick<ReActAgentOptions, 'tools' | 'toolkit'>): Toolkit {
+function toolkitFor({ tools = [], toolkit }: Pick<ReActAgentOptions, 'tools' | 'toolkit'>): Toolkit {
   if (toolkit === undefined) return new Toolkit({ tools });
   return tools.length === 0 ? toolkit : toolkit.copyWith(...tools);
 }
 
+const NO_KNOWLEDGE: readonly KnowledgeBase[] = Object.freeze([]);
+
 /** The knowledge bases of an agent, as a list. */
 export function knowledgeBases({
-  knowledge = [],
+  knowledge = NO_KNOWLEDGE,
 }: Pick<ReActAgentOptions, 'knowledge'>): readonly KnowledgeBase[] {
   return 'retrieve' in knowledge ? [knowledge] : knowledge;
 }

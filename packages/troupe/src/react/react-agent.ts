@@ -10,7 +10,6 @@ import { compressorFor } from '../compression/compressor-for.ts';
 import { getLogger } from '../config/run-config.ts';
 import { messageOf } from '../errors.ts';
 import type { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
-import { InMemoryMemory } from '../memory/in-memory-memory.ts';
 import type { MemoryBase } from '../memory/memory-base.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
 import { Msg, type MsgInit, type MsgInput } from '../message/msg.ts';
@@ -33,8 +32,9 @@ import type { ModelCallPurpose, ModelPrompt } from '../agent/turn/hook-results.t
 import { ReActAgentBase } from './react-agent-base.ts';
 import {
   checkReActOptions,
+  defineModules,
+  hasPlainTools,
   knowledgeBases,
-  toolkitFor,
   DEFAULT_MAX_ITERS,
   type ReActAgentOptions,
 } from './react-agent-options.ts';
@@ -51,6 +51,25 @@ import { STRUCTURED_OUTPUT_TOOL } from './structured-output-tool.ts';
 import { toolsOfKnowledge, retrieveContext } from './retrieval.ts';
 import { runToolCalls, runToolCallStep, withholdUnhooked } from './tool-call-runner.ts';
 import { watchPlan } from './watch-plan.ts';
+
+/** The parts of an agent that is used. */
+interface ReActParts {
+  readonly toolkit: Toolkit;
+  readonly memory: MemoryBase;
+  /** Writes to the memory, in order. */
+  readonly ordered: OrderedMemory;
+  readonly unfinishedToolCalls: UnfinishedToolCalls;
+  /** The agent as the parts of a reply use it. */
+  readonly agent: ReplyAgent;
+  /** The toolkit, with the tools of memory, plan, compression and background tasks. */
+  readonly tools: Toolkit;
+  readonly modelCaller: ModelCaller;
+  unwatchPlan?: (() => void) | undefined;
+  /** The tools with those of hooks: the same object as long as the hooks bring the same tools, because providers cache by it. */
+  hookedTools?: { readonly added: readonly Tool[]; readonly toolkit: Toolkit };
+  /** The latest reply. */
+  reply?: ReplyState;
+}
 
 /** Maximum consecutive empty model messages before the reply ends with an error. */
 const MAX_EMPTY_MSGS = 3;
@@ -89,8 +108,8 @@ export class ReActAgent extends ReActAgentBase {
   /** Judges the tool calls of the agent and of its sub-agents. Declared before the toolkit, whose agents may share the policy: state is named by the first owner. */
   readonly permissionPolicy: PermissionPolicy | undefined;
   readonly model: ChatModelBase;
-  readonly toolkit: Toolkit;
-  readonly memory: MemoryBase;
+  declare readonly toolkit: Toolkit;
+  declare readonly memory: MemoryBase;
   /** First message of every prompt. A string is part of the state. */
   sysPrompt: string | (() => string | Promise<string>);
   readonly longTermMemory: LongTermMemoryBase | undefined;
@@ -98,18 +117,19 @@ export class ReActAgent extends ReActAgentBase {
   readonly planNotebook: PlanNotebook | undefined;
   readonly background: BackgroundTools | undefined;
   readonly #options: ReActAgentOptions;
-  readonly #modelCaller: ModelCaller;
-  readonly #memory: OrderedMemory;
-  readonly #unfinishedToolCalls: UnfinishedToolCalls;
-  /** The agent as the parts of a reply use it. */
-  readonly #agent: ReplyAgent;
-  /** The toolkit, with the tools of memory, plan, compression and background tasks. */
-  readonly #tools: Toolkit;
-  /** The same with the tools of hooks: the same object as long as the hooks bring the same tools, because providers cache by it. */
-  #hookedTools: { readonly added: readonly Tool[]; readonly toolkit: Toolkit } | undefined;
-  /** The latest reply. */
-  #reply: ReplyState | undefined;
-  #unwatchPlan: (() => void) | undefined;
+  /** The option `tools`, until the toolkit is made. */
+  readonly #givenTools: readonly Tool[] | undefined;
+  #usedParts: ReActParts | undefined;
+
+  static {
+    // A program may hold many agents that are not called: their toolkit and memory are made when first used.
+    for (const name of ['toolkit', 'memory'] as const) {
+      const get = function (this: ReActAgent): unknown {
+        return this.#parts[name];
+      };
+      Object.defineProperty(this.prototype, name, { configurable: true, get });
+    }
+  }
 
   constructor(options: ReActAgentOptions) {
     super(options);
@@ -117,36 +137,50 @@ export class ReActAgent extends ReActAgentBase {
     this.#options = options;
     this.permissionPolicy = options.permissionPolicy;
     this.model = options.model;
-    this.toolkit = toolkitFor(options);
-    this.memory = options.memory ?? new InMemoryMemory();
+    const isPlain = hasPlainTools(options);
+    if (isPlain) this.#givenTools = options.tools && [...options.tools];
+    else defineModules(this, options);
     this.longTermMemory = options.longTermMemory;
     this.knowledge = knowledgeBases(options);
     this.planNotebook = options.planNotebook;
     this.background = options.background;
     this.sysPrompt = options.sysPrompt ?? '';
-    const compressor = compressorFor(this.memory, options.compression);
+    if (!isPlain) this.makeModules();
+  }
+
+  protected override makeModules(): void {
+    void this.#parts;
+  }
+
+  /** The parts of the agent, made when first used. */
+  get #parts(): ReActParts {
+    return this.#usedParts ?? this.#makeParts();
+  }
+
+  #makeParts(): ReActParts {
+    const options = this.#options;
+    const { toolkit, memory } = defineModules(this, options, this.#givenTools);
+    const compressor = compressorFor(memory, options.compression);
     const ownTools = [
-      ...(options.enableMetaTool ? [this.toolkit.metaTool] : []),
+      ...(options.enableMetaTool ? [toolkit.metaTool] : []),
       ...toolsOfKnowledge(options),
       ...(compressor?.contextTools ?? []),
       ...(options.background?.tools ?? []),
     ];
     const hasOwnTools = ownTools.length > 0 || this.planNotebook !== undefined;
-    const tools = hasOwnTools ? this.toolkit.withTools(...ownTools) : this.toolkit;
-    this.#memory = new OrderedMemory(this.memory);
-    this.#unfinishedToolCalls = new UnfinishedToolCalls(this.#memory, {
+    const tools = hasOwnTools ? toolkit.withTools(...ownTools) : toolkit;
+    const ordered = new OrderedMemory(memory);
+    const unfinishedToolCalls = new UnfinishedToolCalls(ordered, {
       onPending: options.onPending,
       fit: (result) => this.#toolsNow().fitResult(result),
       onAbandoned: (toolName, state) => this.#toolsNow().abandon(toolName, state),
     });
-    this.#tools = tools;
-    this.#modelCaller = new ModelCaller(compressor);
-    this.#agent = {
+    const agent: ReplyAgent = {
       self: this,
       options,
       tools: () => this.#toolsNow(),
-      memory: this.#memory,
-      unfinishedToolCalls: this.#unfinishedToolCalls,
+      memory: ordered,
+      unfinishedToolCalls,
       prompt: async (purpose, turn) => this.hookedPrompt(turn) ?? this.makePrompt(purpose, turn),
       hookAgain: (purpose, prompt, turn) =>
         this.hookAgain(purpose === 'summary' ? 'preSummary' : 'preReasoning', { turn, ...prompt }),
@@ -161,17 +195,23 @@ export class ReActAgent extends ReActAgentBase {
       },
       actingChunk: (call, result, previous) => this.notifyActingChunk(call, result, previous),
     };
-    this.registerState('name', NAME_STATE);
-    if (typeof this.sysPrompt === 'string') this.registerState<string>('sysPrompt', TEXT_STATE);
+    const modelCaller = new ModelCaller(compressor);
+    const parts = { toolkit, memory, ordered, unfinishedToolCalls, agent, tools, modelCaller };
+    this.#usedParts = parts; // registering reads properties of the agent
+    if (!this.isRegistered('name')) this.registerState('name', NAME_STATE);
+    const hasTextPrompt = typeof (options.sysPrompt ?? '') === 'string';
+    if (hasTextPrompt && !this.isRegistered('sysPrompt'))
+      this.registerState<string>('sysPrompt', TEXT_STATE);
     this.registerState('openExchange', OPEN_EXCHANGE_STATE);
     this.planNotebook?.registerPlanTools(tools, { asGroup: options.enableMetaTool });
-    this.#unwatchPlan =
-      this.planNotebook && watchPlan(this.planNotebook, this.id, () => this.#reply?.control);
+    if (this.planNotebook !== undefined)
+      this.#usedParts.unwatchPlan = watchPlan(this.planNotebook, this.id, () => this.#parts.reply?.control);
+    return this.#usedParts;
   }
 
   /** Pending tool calls, of agents in tools too. Decided by the option `decisions` of `call`. */
   override get pendingCalls(): readonly PendingCall[] {
-    return this.#unfinishedToolCalls.pending;
+    return this.#usedParts?.unfinishedToolCalls.pending ?? [];
   }
 
   override refusesInput(onPending: CallOptions['onPending'] = this.#options.onPending): boolean {
@@ -180,25 +220,25 @@ export class ReActAgent extends ReActAgentBase {
 
   /** The tool calls of other agents in which this agent was called when its tool calls were suspended, or cut off by the end of the program */
   get unfinishedCallOwner(): readonly string[] {
-    return this.#unfinishedToolCalls.current?.owner ?? [];
+    return this.#usedParts?.unfinishedToolCalls.current?.owner ?? [];
   }
 
   /** Declares that the tool call in which this agent was called is suspended for the pending tool calls: only that tool call takes decisions. */
   leaveDecisionsToOwner(): void {
-    if (this.#unfinishedToolCalls.current !== undefined)
-      this.#unfinishedToolCalls.current.isDecidedByOwner = true;
+    if (this.#parts.unfinishedToolCalls.current !== undefined)
+      this.#parts.unfinishedToolCalls.current.isDecidedByOwner = true;
   }
 
   /** Ends unfinished tool calls with the status `interrupted`, and waits for the listeners of `onOutcome`. Does nothing while the agent runs. */
   async closePending(): Promise<void> {
-    if (this.isRunning || this.#unfinishedToolCalls.current === undefined) return;
-    await this.emitOutside(await this.#unfinishedToolCalls.close());
+    if (this.isRunning || this.#parts.unfinishedToolCalls.current === undefined) return;
+    await this.emitOutside(await this.#parts.unfinishedToolCalls.close());
   }
 
   /** Alternates reasoning and acting until a model message is the answer. */
   override async reply(msgs: readonly Msg[], turn: Turn): Promise<Msg> {
     const reply = this.#beginReply(turn);
-    const start = await this.#unfinishedToolCalls.begin(this.name, msgs, reply.control);
+    const start = await this.#parts.unfinishedToolCalls.begin(this.name, msgs, reply.control);
     const waits = reply.control.accept();
     if (waits) await waits; // otherwise the input is stored at once
     await reply.takeInput(start);
@@ -260,7 +300,7 @@ export class ReActAgent extends ReActAgentBase {
     await reply.remember(steering);
     const modelMsg = await reply
       .hooked('postReasoning', this.reasoning(toolChoice, reply.control.turn))
-      .finally(() => this.#modelCaller.giveNoticesBack(reply));
+      .finally(() => this.#parts.modelCaller.giveNoticesBack(reply));
     return new OpenExchange(modelMsg, {
       grantedTools: reply.grantedTools,
       requestIds: reply.requestIds,
@@ -308,7 +348,7 @@ export class ReActAgent extends ReActAgentBase {
   }
 
   override async observe(msgs: MsgInput): Promise<void> {
-    await this.#memory.add(msgs);
+    await this.#parts.ordered.add(msgs);
   }
 
   override async handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
@@ -320,7 +360,7 @@ export class ReActAgent extends ReActAgentBase {
   /** Stores what an interrupted agent call was told, then its answer, and prints the answer. @param answer undefined if memory has it already */
   protected async keepInterrupted(msgs: readonly Msg[], interrupt: Interrupt, answer?: Msg): Promise<void> {
     const control = currentControl();
-    const isStored = this.#reply?.isInputStored && this.#reply.id === control?.reply.id;
+    const isStored = this.#parts.reply?.isInputStored && this.#parts.reply.id === control?.reply.id;
     const input = isStored ? [] : msgs.filter((msg) => !msg.hasContentBlocks('tool_result')); // results belong to tool calls
     const told = [
       ...input,
@@ -328,7 +368,7 @@ export class ReActAgent extends ReActAgentBase {
       ...interrupt.msgs,
       ...(answer === undefined ? [] : [answer]),
     ];
-    const written = this.#memory.add(told, (write) =>
+    const written = this.#parts.ordered.add(told, (write) =>
       control === undefined ? write() : control.steps.write({ name: 'memory' }, write),
     );
     const shown = answer === undefined ? Promise.resolve() : this.print(answer);
@@ -345,12 +385,12 @@ export class ReActAgent extends ReActAgentBase {
     const reply = this.#replyOf(turn);
     const tools = reply.toolkit.getJsonSchemas();
     const call = { purpose: 'reasoning', tools, ...(tools.length > 0 && { toolChoice }) } as const;
-    return this.#modelCaller.call(call, reply);
+    return this.#parts.modelCaller.call(call, reply);
   }
 
   /** The prompt of the next model call, after compression. */
   protected override async makePrompt(purpose: ModelCallPurpose, turn: Turn): Promise<ModelPrompt> {
-    return this.#modelCaller.makePrompt(purpose, this.#replyOf(turn));
+    return this.#parts.modelCaller.makePrompt(purpose, this.#replyOf(turn));
   }
 
   /** Runs one tool call as a step: a result, whatever the tool does, or a suspension. */
@@ -366,7 +406,7 @@ export class ReActAgent extends ReActAgentBase {
   protected override async summarizing(turn: Turn): Promise<Msg> {
     const { maxIters = DEFAULT_MAX_ITERS } = this.#options;
     try {
-      const msg = await this.#modelCaller.call({ purpose: 'summary' }, this.#replyOf(turn));
+      const msg = await this.#parts.modelCaller.call({ purpose: 'summary' }, this.#replyOf(turn));
       turn.signal.throwIfAborted(); // the message is kept as it was streamed then
       const summary = withoutToolCalls(msg);
       const { id, finishReason, responseId, answeredBy, providerMeta } = msg;
@@ -385,23 +425,22 @@ export class ReActAgent extends ReActAgentBase {
 
   /** Keeps messages for the time after the pending tool calls. */
   protected override postpone(msgs: readonly Msg[]): void {
-    this.#unfinishedToolCalls.current?.postponed.push(...msgs);
+    this.#parts.unfinishedToolCalls.current?.postponed.push(...msgs);
   }
 
   /** Interrupts a running call, waits for it, and refuses further calls. */
   override async [Symbol.asyncDispose](): Promise<void> {
     await super[Symbol.asyncDispose]();
-    this.#unwatchPlan?.();
-    this.#unwatchPlan = undefined;
+    this.#usedParts?.unwatchPlan?.(); // has no effect a second time
   }
 
   /** For the state. */
   protected get openExchange(): OpenExchange | undefined {
-    return this.#unfinishedToolCalls.current;
+    return this.#parts.unfinishedToolCalls.current;
   }
 
   protected set openExchange(open: OpenExchange | undefined) {
-    this.#unfinishedToolCalls.current = open;
+    this.#parts.unfinishedToolCalls.current = open;
   }
 
   /** Schemas of the tools that a model call is offered now. */
@@ -412,22 +451,23 @@ export class ReActAgent extends ReActAgentBase {
   /** The tools of the agent and of its hooks. @throws TroupeError if two hooks bring different tools of one name */
   #toolsNow(): Toolkit {
     const added = this.hookTools();
-    if (added.length === 0) return this.#tools;
-    const known = this.#hookedTools;
+    if (added.length === 0) return this.#parts.tools;
+    const known = this.#parts.hookedTools;
     if (known?.added.length === added.length && added.every((one, i) => one === known.added[i]))
       return known.toolkit;
-    this.#hookedTools = { added, toolkit: this.#tools.withTools(...added) };
-    return this.#hookedTools.toolkit;
+    const toolkit = this.#parts.tools.withTools(...added);
+    this.#parts.hookedTools = { added, toolkit };
+    return toolkit;
   }
 
   #beginReply(turn: Turn): ReplyState {
-    return (this.#reply = new ReplyState(this.#agent, turn));
+    return (this.#parts.reply = new ReplyState(this.#parts.agent, turn));
   }
 
   /** The reply of a turn; a new one where a subclass or a test calls a step outside of `reply`. */
   #replyOf(turn: Turn): ReplyState {
     const { scope } = controlOf(turn).reply;
-    const isOwn = scope instanceof ReplyState && scope.agent === this.#agent;
+    const isOwn = scope instanceof ReplyState && scope.agent === this.#parts.agent;
     return isOwn ? scope : this.#beginReply(turn);
   }
 

@@ -9,6 +9,7 @@ import { messageOf } from '../errors.ts';
 import type { OrderedMemory } from '../memory/ordered-memory.ts';
 import { withoutResults, type CallStart } from '../approval/call-start.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
+import { both } from '../event/event-outlet.ts';
 import type { ModelDelta } from '../message/model-delta.ts';
 import type { MsgDraft } from '../message/msg-draft.ts';
 import type { Msg } from '../message/msg.ts';
@@ -208,11 +209,15 @@ export class ReplyState implements ReplyScope {
     return requests;
   }
 
-  /** Sends the `tool_result` events of tool calls, once for each tool call. */
-  async tell(open: OpenExchange, results: readonly ToolResultBlock[]): Promise<void> {
+  /** Sends the `tool_result` events of tool calls, once for each tool call. Returns a promise only if somebody is slow. */
+  tell(open: OpenExchange, results: readonly ToolResultBlock[]): void | Promise<unknown> {
     if (this.control.outlet.isClosed) return; // the next agent call tells them
-    const ends = results.flatMap((result) => open.takeEnd(result) ?? []);
-    await Promise.all(ends.map(async (end) => this.control.emit(end))); // sent at once, then awaited
+    let waits: void | Promise<unknown> = undefined;
+    for (const result of results) {
+      const end = open.takeEnd(result);
+      if (end !== undefined) waits = both(waits, this.control.emit(end)); // sent at once, then awaited
+    }
+    return waits;
   }
 
   /**

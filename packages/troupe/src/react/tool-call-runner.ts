@@ -32,13 +32,15 @@ export async function runToolCalls(open: OpenExchange, reply: ReplyState, act: A
   await forEachConcurrently(open.toRun, maxConcurrent, async (call) => {
     if (maxConcurrent === 1 && open.statuses.hasPending) return;
     control.signal.throwIfAborted();
-    if (open.begin(call.id)) await control.emit({ type: 'tool_start', call });
+    const waits = open.begin(call.id) ? control.emit({ type: 'tool_start', call }) : undefined;
+    if (waits) await waits;
     const isTooMany = exchange.calls.indexOf(call) >= maxToolCalls;
     if (isTooMany) open.addResult(tooMany(call, maxToolCalls));
     else await actOn(call, open, reply, act);
     const result = exchange.resultOf(call.id);
     if (result === undefined || exchange.isClosed) return; // pending, or too late
-    await reply.tell(open, [result]);
+    const told = reply.tell(open, [result]);
+    if (told) await told;
     await agent.self.print(exchange.resultMsg(result));
   });
 }
@@ -49,7 +51,7 @@ async function actOn(call: ToolUseBlock, open: OpenExchange, reply: ReplyState, 
   try {
     const acted = await runInToolCall(id, () => act(open.runnable(call)));
     if (isSuspended(acted)) return await suspend(call, acted.suspension, open, reply);
-    const result = { ...acted, id, name };
+    const result = acted.id === id && acted.name === name ? acted : { ...acted, id, name };
     const isAnswer = result.responseMsg !== undefined || reply.toolkit.get(name)?.returnDirect === true;
     open.addResult(isAnswer ? result : open.withNote(result));
   } catch (error) {
@@ -105,8 +107,16 @@ export async function runToolCallStep(call: ToolUseBlock, reply: ReplyState): Pr
     signal: control.signal,
     agentName: agentPath.at(-1),
     context: options.toolContext,
-    authorize: ({ call: judged, ...rest }) =>
-      authorize({ ...rest, call: { ...judged, id } }, options, open, caller),
+    authorize: (request) => {
+      const ownId = {
+        sent: request.sent,
+        tool: request.tool,
+        get call() {
+          return { ...request.call, id };
+        },
+      };
+      return authorize(ownId, options, open, caller);
+    },
     resume: open?.statuses.resumeOf(id),
     onChunk: async (result) => {
       await control.emit({ type: 'tool_chunk', result });

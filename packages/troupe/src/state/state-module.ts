@@ -229,6 +229,14 @@ export abstract class StateModule {
     apply(assignments);
   }
 
+  /** Whether a property is registered. */
+  protected isRegistered(name: string): boolean {
+    return this.#registered?.has(name) ?? false;
+  }
+
+  /** Called before the state is read or loaded: makes modules, and registers properties, that are made when first used. */
+  protected makeModules(): void {}
+
   /** Called before a state is loaded; throws if loading is not possible now. */
   protected assertStateCanLoad(): void {}
 
@@ -352,6 +360,7 @@ export abstract class StateModule {
 
   /** Nested modules with their saved names. */
   *#modules(): Generator<[name: string, module: StateModule]> {
+    this.makeModules();
     for (const [property, value] of Object.entries(this)) {
       if (!(value instanceof StateModule)) continue;
       if (FORBIDDEN_NAMES.has(property))

@@ -124,7 +124,7 @@ function authorizeDirectly(
   request: AuthorizeRequest,
   { name }: SubAgentSpec,
   { budget, permissionPolicy, supervisorName }: SubAgentPermissions,
-): Promise<ToolVerdict> {
+): ToolVerdict | Promise<ToolVerdict> {
   budget.beginStep(false);
   const { place, savePoints } = currentControl() ?? {};
   const { agentPath } = place ?? { agentPath: [supervisorName, name] };

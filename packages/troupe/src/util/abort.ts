@@ -1,31 +1,82 @@
+/**
+ * The callbacks of one signal, behind one listener: adding a listener to a signal, and removing one, is slow and looks at all others.
+ * The signal has no listener while there is no callback.
+ */
+class AbortCallbacks {
+  readonly #signal: AbortSignal;
+  readonly #callbacks = new Set<() => void>();
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  add(callback: () => void): void {
+    if (this.#callbacks.size === 0) this.#signal.addEventListener('abort', this.#run, { once: true });
+    this.#callbacks.add(callback);
+  }
+
+  delete(callback: () => void): void {
+    if (this.#callbacks.delete(callback) && this.#callbacks.size === 0)
+      this.#signal.removeEventListener('abort', this.#run);
+  }
+
+  /** Calls all callbacks in the order in which they were added, also if one of them throws. */
+  readonly #run = (): void => {
+    for (const callback of this.#callbacks) {
+      this.#callbacks.delete(callback);
+      try {
+        callback();
+      } catch (error) {
+        queueMicrotask(() => {
+          throw error; // uncaught, as for a listener of the signal
+        });
+      }
+    }
+  };
+}
+
+const callbacksBySignal = new WeakMap<AbortSignal, AbortCallbacks>();
+
+function callbacksOf(signal: AbortSignal): AbortCallbacks {
+  let callbacks = callbacksBySignal.get(signal);
+  if (callbacks === undefined) callbacksBySignal.set(signal, (callbacks = new AbortCallbacks(signal)));
+  return callbacks;
+}
+
 /** Settles with the promise, or rejects with the signal's reason as soon as the signal is aborted. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      promise.catch(() => {}); // a failure after the abort is nobody's
+      return reject(signal.reason as Error);
+    }
+    const callbacks = callbacksOf(signal);
     const stop = (): void => reject(signal.reason as Error);
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
+    callbacks.add(stop);
     promise.then(
       (value) => {
-        signal.removeEventListener('abort', stop);
+        callbacks.delete(stop);
         resolve(value);
       },
       (error: unknown) => {
-        signal.removeEventListener('abort', stop);
+        callbacks.delete(stop);
         reject(error);
       },
     );
   });
 }
 
-/** Awaits one promise after another, and rejects as soon as the signal is aborted. One listener for all of them, as adding one is slow. */
+/** Awaits one promise after another, and rejects as soon as the signal is aborted. One callback for all of them. */
 export class AbortableWaits {
   readonly #signal: AbortSignal;
+  readonly #callbacks: AbortCallbacks;
   #reject: (reason: unknown) => void = () => {};
   readonly #stop = (): void => this.#reject(this.#signal.reason);
 
   constructor(signal: AbortSignal) {
     this.#signal = signal;
-    signal.addEventListener('abort', this.#stop, { once: true });
+    this.#callbacks = callbacksOf(signal);
+    if (!signal.aborted) this.#callbacks.add(this.#stop);
   }
 
   /** Settles with the promise, or rejects with the signal's reason. Only one wait at a time. */
@@ -38,7 +89,7 @@ export class AbortableWaits {
   }
 
   end(): void {
-    this.#signal.removeEventListener('abort', this.#stop);
+    this.#callbacks.delete(this.#stop);
   }
 }
 
@@ -86,15 +137,19 @@ async function close(items: AsyncIterator<unknown>): Promise<void> {
 
 /**
  * Calls back with the abort reason, at once if the signal is already aborted. The returned function removes
- * the listener.
+ * the callback.
  */
 export function whenAborted(
   signal: AbortSignal | undefined,
   callback: (reason: unknown) => void,
 ): () => void {
   if (signal === undefined) return () => {};
+  if (signal.aborted) {
+    callback(signal.reason);
+    return () => {};
+  }
+  const callbacks = callbacksOf(signal);
   const stop = (): void => callback(signal.reason);
-  if (signal.aborted) stop();
-  else signal.addEventListener('abort', stop, { once: true });
-  return () => signal.removeEventListener('abort', stop);
+  callbacks.add(stop);
+  return () => callbacks.delete(stop);
 }

@@ -79,6 +79,37 @@ export function toJsonSchema(schema: AnySchema): JsonSchema {
   }
 }
 
+/** Types of zod whose JSON Schema can always be made. */
+const SIMPLE_TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'boolean', 'enum']);
+const WRAPPING_TYPES: ReadonlySet<unknown> = new Set(['optional', 'nullable']);
+const MAX_SIMPLE_DEPTH = 4;
+
+/** What zod makes public about a schema for other libraries. */
+interface ZodDefinition {
+  readonly type?: unknown;
+  readonly shape?: Readonly<Record<string, unknown>>;
+  readonly catchall?: unknown;
+  readonly element?: unknown;
+  readonly innerType?: unknown;
+}
+
+/** Whether a schema has a JSON Schema without doubt, so that making it can wait: known of objects of zod with simple fields. */
+export function surelyConverts(schema: AnySchema): boolean {
+  return conversions.has(schema as StandardSchemaV1) || isSimple(schema, 'object', 0);
+}
+
+function isSimple(schema: unknown, wanted: string | undefined, depth: number): boolean {
+  const { def } = (schema as { _zod?: { def?: ZodDefinition } } | undefined)?._zod ?? {};
+  if (def === undefined || depth > MAX_SIMPLE_DEPTH || (wanted ?? def.type) !== def.type) return false;
+  const { type, shape = {}, catchall, element, innerType } = def;
+  if (SIMPLE_TYPES.has(type)) return true;
+  if (type === 'array') return isSimple(element, undefined, depth + 1);
+  if (WRAPPING_TYPES.has(type)) return isSimple(innerType, undefined, depth + 1);
+  if (type !== 'object' || catchall !== undefined) return false;
+  for (const key in shape) if (!isSimple(shape[key], undefined, depth + 1)) return false;
+  return true;
+}
+
 const NO_JSON_SCHEMA =
   'Models write JSON: take a type that JSON has, and convert it in your code. ' +
   'A date is a text, such as z.iso.date() or z.iso.datetime(); a Map is z.record(); a bigint is z.int() or a text.';
@@ -108,8 +139,20 @@ export async function validateWith<S extends AnySchema>(
   value: unknown,
 ): Promise<Validation<SchemaOutput<S>>>;
 export async function validateWith(schema: AnySchema, value: unknown): Promise<Validation<unknown>> {
+  return validateNowOrLater(schema, value);
+}
+
+/** Like `validateWith`, but returns a promise only where the schema does, and may throw. */
+export function validateNowOrLater(
+  schema: AnySchema,
+  value: unknown,
+): Validation<unknown> | Promise<Validation<unknown>> {
   if (!isStandardSchema(schema)) return validateJson(schema, value);
-  const result = await schema['~standard'].validate(value);
+  const result = schema['~standard'].validate(value);
+  return 'then' in result ? Promise.resolve(result).then(toValidation) : toValidation(result);
+}
+
+function toValidation(result: StandardSchemaV1.Result<unknown>): Validation<unknown> {
   if (!result.issues) return { ok: true, value: result.value };
   // Array.from, because some libraries return subclasses of Array whose map fails.
   return failed(

@@ -287,7 +287,7 @@ export class HostilePlace {
     return { status, verdict: verdictText(verdict) };
   }
 
-  #authorize(request: AuthorizeRequest, command: string): Promise<ToolVerdict> {
+  async #authorize(request: AuthorizeRequest, command: string): Promise<ToolVerdict> {
     const one = { ...request, call: { ...request.call, input: { command } } };
     const control = { agentPath: ['a'], checkpoint: async () => {} };
     return authorize(one, { permissionPolicy: this.#policy }, undefined, control);

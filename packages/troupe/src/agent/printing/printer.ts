@@ -29,6 +29,12 @@ const QUEUE_CAPACITY = 100;
 /** The console of this program, shared by all agents. */
 export const programConsole = new ConsoleView();
 
+/** @throws TroupeError for a wrong option `console` of an agent */
+export function checkConsole(option: boolean | ConsoleView = true): void {
+  if (typeof option !== 'boolean' && typeof option?.show !== 'function')
+    throw new TroupeError('invalid_config', 'console must be true, false or a ConsoleView.');
+}
+
 /**
  * Sends printed messages to the console and the stream (only the changes) and to the queue (whole messages). Prints of a call
  * that is over are dropped. Folder `agent/printing`: start here.
@@ -59,10 +65,8 @@ export class Printer {
     else this.#queue = queue ?? this.#queue ?? (this.#ownQueue = new BoundedQueue(QUEUE_CAPACITY));
   }
 
-  /** Applies the option `console` of an agent; the environment variable wins. @throws TroupeError */
+  /** Applies the option `console` of an agent; the environment variable wins. */
   configureConsole(option: boolean | ConsoleView = true): void {
-    if (typeof option !== 'boolean' && typeof option?.show !== 'function')
-      throw new TroupeError('invalid_config', 'console must be true, false or a ConsoleView.');
     if (option === false || readEnv(SILENCE_VARIABLE)?.toLowerCase() === 'true') return;
     this.#console = option === true ? programConsole : option;
   }
@@ -77,9 +81,17 @@ export class Printer {
     this.#console = view;
   }
 
-  async print(printed: PrintedMsg, call: TurnControl | undefined, toConsole: boolean): Promise<void> {
+  /** Returns a promise only if the agent call has to pause, or if somebody gets the message. */
+  print(printed: PrintedMsg, call: TurnControl | undefined, toConsole: boolean): void | Promise<void> {
     const pauses = call?.pause(); // endless printing must not delay an interrupt
-    if (pauses) await pauses;
+    if (pauses) return pauses.then(() => this.#print(printed, call, toConsole));
+    const isUnseen = (this.#console === undefined || !toConsole) && call?.outlet.wantsBlocks !== true;
+    const isUnspoken = this.#speech === undefined && printed.speech === undefined;
+    if (isUnseen && isUnspoken && this.#queue === undefined) return;
+    return this.#print(printed, call, toConsole);
+  }
+
+  async #print(printed: PrintedMsg, call: TurnControl | undefined, toConsole: boolean): Promise<void> {
     if (call?.state.isOver) return;
     const { msg, last, speech } = printed;
     const console = toConsole ? this.#console : undefined;
@@ -105,7 +117,7 @@ export class Printer {
     const pauses = call.pause();
     if (pauses || this.#queue !== undefined || this.#console !== undefined || this.#speech !== undefined) {
       const msg = draft.snapshot();
-      const print = (): Promise<void> => this.print({ msg, last: false }, call, showsOnConsole(msg));
+      const print = (): void | Promise<void> => this.print({ msg, last: false }, call, showsOnConsole(msg));
       return pauses ? pauses.then(print) : print();
     }
     if (call.state.isOver || !call.outlet.wantsBlocks) return;

@@ -22,16 +22,19 @@ export class TurnSteps {
   }
 
   /** Runs a step. Rejects as soon as the call is stopped, even if `body` goes on. */
-  async run<T>(init: StepInit, body: () => Promise<T>): Promise<T> {
-    const call = this.#call;
+  run<T>(init: StepInit, body: () => Promise<T>): Promise<T> {
     const step = this.#keyed(init.kind, init); // before any wait, so that parallel steps have keys in the order of their calls
-    const pauses = call.pause();
-    if (pauses) await pauses;
+    const pauses = this.#call.pause();
+    return pauses ? pauses.then(() => this.#start(init, step, body)) : this.#start(init, step, body);
+  }
+
+  async #start<T>({ name, modelName }: StepInit, step: Step | undefined, body: () => Promise<T>): Promise<T> {
+    const call = this.#call;
     const run = (): Promise<T> => {
       call.signal.throwIfAborted();
       return abortable(this.relay(step, body), call.signal);
     };
-    return init.modelName === undefined ? run() : withModelEvents(init.name, init.modelName, call, run);
+    return modelName === undefined ? run() : withModelEvents(name, modelName, call, run);
   }
 
   /** Runs a write to the agent's memory as a step, also after a stop. */

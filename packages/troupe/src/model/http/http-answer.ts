@@ -10,7 +10,7 @@ import {
   responseError,
   withoutSecrets,
 } from './http-error.ts';
-import { readResponse, type HttpCall } from './read-response.ts';
+import { ResponseReader, type HttpCall } from './read-response.ts';
 import { RepeatedEvent, type PlainPiece } from './repeated-event.ts';
 
 export interface WireCall {
@@ -70,6 +70,14 @@ export class HttpAnswer {
   readonly #decoder: WireDecoder;
   readonly #complete: HttpAnswerOptions['complete'];
   readonly #repeated = new RepeatedEvent();
+  #signal: AbortSignal | undefined;
+  #reader: ResponseReader | undefined;
+  /** Whether the response was read to its end. */
+  #isRead = false;
+  /** Whether all deltas were given. */
+  #hasEnded = false;
+  /** A failure to throw after the deltas before it. */
+  #failed: { readonly error: unknown } | undefined;
   #isDone = false;
   #hasEvents = false;
   /** Start of a response without events so far, for errors. */
@@ -85,30 +93,66 @@ export class HttpAnswer {
     this.#decoder = newDecoder((data) => this.#failure(data));
   }
 
-  /** The deltas, in a batch for each read from the network. @throws ModelError if the answer reports a failure or ends early */
-  async *read(
-    { fetch, deadlines }: Pick<HttpCall, 'fetch' | 'deadlines'>,
-    signal: AbortSignal,
-  ): AsyncGenerator<readonly ModelDelta[], void, void> {
+  /** Sends the request. The deltas are read by `next`. */
+  open({ fetch, deadlines }: Pick<HttpCall, 'fetch' | 'deadlines'>, signal: AbortSignal): void {
     const decoder = this.#decoder;
     const isOver = (): boolean => this.#isDone || decoder.isOver === true;
     const isComplete = (): boolean => decoder.isComplete;
     const context = { origin: this.#origin, secrets: this.#secrets };
-    const response = readResponse(
+    this.#signal = signal;
+    this.#reader = new ResponseReader(
       { ...this.#call, ...context, fetch, deadlines, isOver, isComplete },
       signal,
     );
-    for await (const bytes of response) {
-      if (!this.#hasEvents && this.#sample.length < MAX_SAMPLE)
-        this.#sample += this.#sampleDecoder.decode(bytes.subarray(0, MAX_ERROR), { stream: true });
-      const feed = (): readonly AnswerEvent[] => this.#framing.feed(bytes);
-      for (const batch of inOneBatch((batch) => this.#readAll(this.#framed(feed), batch))) yield batch;
+  }
+
+  /** The deltas of the next network read; undefined at the end. @throws ModelError if the answer reports a failure or ends early */
+  async next(): Promise<readonly ModelDelta[] | undefined> {
+    for (;;) {
+      const failure = this.#failed;
+      this.#failed = undefined;
+      if (failure !== undefined) throw failure.error;
+      const batch = this.#isRead ? this.#takeRest() : this.#take(await this.#reader?.next());
+      if (batch === undefined || batch.length > 0) return batch;
     }
-    if (!isOver())
-      for (const batch of inOneBatch((batch) => this.#readAll(this.#framing.end(), batch))) yield batch;
-    if (!decoder.isComplete) throw this.#incomplete();
-    signal.throwIfAborted();
-    for (const batch of inOneBatch((batch) => this.#add(decoder.end(), batch))) yield batch;
+  }
+
+  /** Closes the connection, unless it is free for others. */
+  close(): void {
+    this.#reader?.close();
+  }
+
+  /** @param bytes of one network read; undefined at the end of the response */
+  #take(bytes: Uint8Array | undefined): readonly ModelDelta[] {
+    if (bytes === undefined) {
+      this.#isRead = true;
+      if (this.#isDone || this.#decoder.isOver === true) return [];
+      return this.#inOneBatch((batch) => this.#readAll(this.#framing.end(), batch));
+    }
+    if (!this.#hasEvents && this.#sample.length < MAX_SAMPLE)
+      this.#sample += this.#sampleDecoder.decode(bytes.subarray(0, MAX_ERROR), { stream: true });
+    const feed = (): readonly AnswerEvent[] => this.#framing.feed(bytes);
+    return this.#inOneBatch((batch) => this.#readAll(this.#framed(feed), batch));
+  }
+
+  /** What the decoder gives after all events; undefined after that. */
+  #takeRest(): readonly ModelDelta[] | undefined {
+    if (this.#hasEnded) return undefined;
+    this.#hasEnded = true;
+    if (!this.#decoder.isComplete) throw this.#incomplete();
+    this.#signal?.throwIfAborted();
+    return this.#inOneBatch((batch) => this.#add(this.#decoder.end(), batch));
+  }
+
+  /** A batch. If filling it fails, the deltas before the failure come first. */
+  #inOneBatch(fill: (batch: ModelDelta[]) => void): readonly ModelDelta[] {
+    const batch: ModelDelta[] = [];
+    try {
+      fill(batch);
+    } catch (error) {
+      this.#failed = { error };
+    }
+    return batch;
   }
 
   #readAll(events: readonly AnswerEvent[], batch: ModelDelta[]): void {
@@ -194,16 +238,4 @@ export class HttpAnswer {
       ? foreignResponse(this.#origin, 'it holds no event', text)
       : lostConnection({ origin: this.#origin, secrets: this.#secrets }, true);
   }
-}
-
-/** A batch, unless it stays empty. If filling it fails, the deltas before the failure come first. */
-function* inOneBatch(fill: (batch: ModelDelta[]) => void): Generator<readonly ModelDelta[], void, void> {
-  const batch: ModelDelta[] = [];
-  try {
-    fill(batch);
-  } catch (error) {
-    if (batch.length > 0) yield batch;
-    throw error;
-  }
-  if (batch.length > 0) yield batch;
 }

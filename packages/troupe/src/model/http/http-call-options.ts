@@ -36,11 +36,10 @@ export async function settleHttp(
   ofCall: HttpCallOptions = {},
   signal: AbortSignal,
 ): Promise<HttpSettings> {
-  const [apiKey, headers, ofCallHeaders] = await Promise.all([
-    ask(ofCall.apiKey ?? own.apiKey, signal),
-    ask(own.headers, signal),
-    ask(ofCall.headers, signal),
-  ]);
+  const asked = [ofCall.apiKey ?? own.apiKey, own.headers, ofCall.headers] as const;
+  const [apiKey, headers, ofCallHeaders] = areKnown(asked)
+    ? asked
+    : await Promise.all([ask(asked[0], signal), ask(asked[1], signal), ask(asked[2], signal)]);
   return {
     apiKey,
     baseUrl: ofCall.baseUrl ?? own.baseUrl,
@@ -62,6 +61,18 @@ export function knownHttp({ apiKey, headers, baseUrl, query = {}, stream }: Http
     query,
     isStreamed: stream ?? true,
   };
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+function areKnown(
+  values: readonly [
+    AskedFor<string> | undefined,
+    AskedFor<Headers> | undefined,
+    AskedFor<Headers> | undefined,
+  ],
+): values is readonly [string | undefined, Headers | undefined, Headers | undefined] {
+  return values.every((value) => typeof value !== 'function');
 }
 
 async function ask<T extends string | object>(

@@ -154,7 +154,12 @@ export abstract class HttpChatModel extends ChatModelBase {
         newDecoder: (toError) => this.newDecoder(wireRequest, toError),
         complete: (delta) => addCost(delta, startedAt, pricing),
       });
-      yield* answer.read({ fetch, deadlines }, signal);
+      answer.open({ fetch, deadlines }, signal);
+      try {
+        for (let batch = await answer.next(); batch !== undefined; batch = await answer.next()) yield batch;
+      } finally {
+        answer.close();
+      }
     } catch (error) {
       throw withOrigin(error, origin);
     }

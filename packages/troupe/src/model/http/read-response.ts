@@ -53,41 +53,91 @@ export async function* readResponse(
   call: HttpCall,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array, void, void> {
-  signal?.throwIfAborted();
-  const controller = new AbortController();
-  const stop = (reason: unknown): void => controller.abort(reason);
-  const unlink = whenAborted(signal, stop);
-  const watch = new DeadlineWatch(call.origin, call.deadlines, stop);
-  let hasBegun = false;
+  const reader = new ResponseReader(call, signal);
   try {
-    const sent = send(call, controller.signal, () => watch.connected());
-    const response = await abortable(sent, controller.signal);
-    watch.connected();
-    await checkStatus(call, response, controller.signal);
-    const pieces = new ResponsePieces(response, controller.signal);
-    try {
-      for (let piece = await pieces.next(); piece !== undefined; piece = await pieces.next()) {
-        hasBegun = true;
-        watch.pause();
-        yield piece;
-        watch.received(call.isComplete?.());
-        if (!call.isOver()) continue;
-        // Servers end the response right after the last event. Reading this end lets the connection be reused.
-        await waitTicks(response.read());
-        return;
-      }
-    } finally {
-      pieces.close();
-    }
-  } catch (error) {
-    signal?.throwIfAborted();
-    if (hasBegun && call.isComplete?.()) return;
-    const reason: unknown = controller.signal.aborted ? controller.signal.reason : error;
-    throw ModelError.isInstance(reason) ? reason : lostConnection(call, hasBegun, reason);
+    for (let piece = await reader.next(); piece !== undefined; piece = await reader.next()) yield piece;
   } finally {
-    watch.stop();
-    unlink();
-    controller.abort(OVER); // closes an open connection
+    reader.close();
+  }
+}
+
+/** Sends a request, and reads the response piece by piece. Whoever has one closes it. */
+export class ResponseReader {
+  readonly #call: HttpCall;
+  readonly #signal: AbortSignal | undefined;
+  readonly #controller = new AbortController();
+  readonly #unlink: () => void;
+  readonly #watch: DeadlineWatch;
+  #response: HttpResponse | undefined;
+  #waits: AbortableWaits | undefined;
+  #hasBegun = false;
+  #isClosed = false;
+
+  /** @throws the signal's reason */
+  constructor(call: HttpCall, signal: AbortSignal | undefined) {
+    signal?.throwIfAborted();
+    this.#call = call;
+    this.#signal = signal;
+    const stop = (reason: unknown): void => this.#controller.abort(reason);
+    this.#unlink = whenAborted(signal, stop);
+    this.#watch = new DeadlineWatch(call.origin, call.deadlines, stop);
+  }
+
+  /** Bytes that have arrived; undefined at the end. One read at a time. @throws ModelError, or the signal's reason */
+  async next(): Promise<Uint8Array | undefined> {
+    if (this.#isClosed) return undefined;
+    try {
+      const response = this.#response ?? (await this.#send());
+      if (this.#hasBegun) {
+        this.#watch.received(this.#call.isComplete?.());
+        if (this.#call.isOver()) {
+          // Servers end the response right after the last event. Reading this end lets the connection be reused.
+          await waitTicks(response.read());
+          return this.close();
+        }
+      }
+      const waits = (this.#waits ??= new AbortableWaits(this.#controller.signal));
+      const piece = await nextPiece(response, waits);
+      if (piece === undefined) return this.close();
+      this.#hasBegun = true;
+      this.#watch.pause();
+      return piece;
+    } catch (error) {
+      const { signal } = this.#controller;
+      const reason: unknown = signal.aborted ? signal.reason : error;
+      this.close();
+      this.#signal?.throwIfAborted();
+      if (this.#hasBegun && this.#call.isComplete?.()) return undefined;
+      throw ModelError.isInstance(reason) ? reason : lostConnection(this.#call, this.#hasBegun, reason);
+    }
+  }
+
+  /** Closes or releases the connection. */
+  close(): undefined {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#waits?.end();
+    this.#response?.cancel();
+    this.#watch.stop();
+    this.#unlink();
+    this.#controller.abort(OVER); // closes an open connection
+  }
+
+  async #send(): Promise<HttpResponse> {
+    const { signal } = this.#controller;
+    const sent = send(this.#call, signal, () => this.#watch.connected());
+    const response = await abortable(sent, signal);
+    this.#watch.connected();
+    await checkStatus(this.#call, response, signal);
+    return (this.#response = response);
+  }
+}
+
+/** The next piece of a response that is not empty; undefined at the end. @throws the reason of an abort */
+async function nextPiece(response: HttpResponse, waits: AbortableWaits): Promise<Uint8Array | undefined> {
+  for (;;) {
+    const piece = await waits.wait(response.read());
+    if (piece === undefined || piece.length > 0) return piece;
   }
 }
 
@@ -119,44 +169,25 @@ async function checkStatus(call: HttpCall, response: HttpResponse, signal: Abort
   });
 }
 
-/** The pieces of a response, until an abort. */
-class ResponsePieces {
-  readonly #response: HttpResponse;
-  readonly #waits: AbortableWaits;
-
-  constructor(response: HttpResponse, signal: AbortSignal) {
-    this.#response = response;
-    this.#waits = new AbortableWaits(signal);
-  }
-
-  /** The next piece; undefined at the end. @throws the signal's reason */
-  async next(): Promise<Uint8Array | undefined> {
-    for (;;) {
-      const piece = await this.#waits.wait(this.#response.read());
-      if (piece === undefined || piece.length > 0) return piece;
-    }
-  }
-
-  close(): void {
-    this.#waits.end();
-    this.#response.cancel();
-  }
-}
-
 /** Start of a response; stops at the first read error. */
 async function firstBytes(response: HttpResponse, signal: AbortSignal): Promise<string> {
   const decoder = new TextDecoder();
-  const pieces = new ResponsePieces(response, signal);
+  const waits = new AbortableWaits(signal);
   let text = '';
   try {
-    for (let piece = await pieces.next(); piece !== undefined; piece = await pieces.next()) {
+    for (
+      let piece = await nextPiece(response, waits);
+      piece !== undefined;
+      piece = await nextPiece(response, waits)
+    ) {
       text += decoder.decode(piece, { stream: true });
       if (text.length >= MAX_ERROR_BYTES) break;
     }
   } catch (error) {
     if (signal.aborted) throw error;
   } finally {
-    pieces.close();
+    waits.end();
+    response.cancel();
   }
   return text.slice(0, MAX_ERROR_BYTES);
 }

@@ -2,7 +2,7 @@ import { whenAborted } from '../../util/abort.ts';
 import { sleep } from '../../util/clock.ts';
 import { randomFraction } from '../../util/ids.ts';
 import { yieldToEventLoop } from '#platform';
-import { DeadlineError, withDeadline, type DeadlineOptions } from '../../util/async/deadline.ts';
+import { DeadlineError, withTimeLimit, type DeadlineOptions } from '../../util/async/deadline.ts';
 import type { SnapshotQueue } from './snapshot-queue.ts';
 import { suspendedByTool } from './suspended-call.ts';
 import type { SuspendedToolCall } from './tool-call-outcome.ts';
@@ -51,25 +51,37 @@ export async function runTool(run: ToolRun): Promise<ToolOutput | SuspendedToolC
 
 async function runOnce(run: ToolRun): Promise<ToolOutput> {
   const { tool, input, context, deadline, acquire } = run;
-  const snapshots = run.newSnapshots();
-  const emit = (snapshot: unknown): void => void snapshots.show(toToolOutput(snapshot));
+  let snapshots: SnapshotQueue | undefined; // made by the first snapshot, which most tools do not have
+  let isOver = false;
+  const show = async (snapshot: ToolOutput): Promise<void> => {
+    if (!isOver) await (snapshots ??= run.newSnapshots()).show(snapshot);
+  };
+  const emit = (snapshot: unknown): void => void show(toToolOutput(snapshot));
   try {
-    const output = await withDeadline(deadline, async (signal, untimed) => {
-      const release = acquire && (await untimed(acquire(signal)));
+    const output = await withTimeLimit(deadline, async (limit) => {
+      const release = acquire && (await limit.untimed(acquire(limit.signal)));
       try {
+        const toolContext: ToolContext = {
+          ...context,
+          emit,
+          get signal() {
+            return limit.signal; // made for tools that ask for it
+          },
+        };
         // The only cast: `execute` takes the output of the schema, and `input` has passed the schema.
-        const returned: unknown = await tool.execute(input as never, { ...context, signal, emit });
+        const returned: unknown = await tool.execute(input as never, toolContext);
         const items = iteratorOf(returned);
-        const show = (snapshot: ToolOutput): Promise<void> => untimed(snapshots.show(snapshot));
-        return items ? await lastOf(items, show, signal) : toToolOutput(returned);
+        if (items === undefined) return toToolOutput(returned);
+        return await lastOf(items, (snapshot) => limit.untimed(show(snapshot)), limit.signal);
       } finally {
         release?.();
       }
     });
-    await snapshots.flush(); // outside of the deadline: slow viewers are not the tool's fault
+    await snapshots?.flush(); // outside of the deadline: slow viewers are not the tool's fault
     return output;
   } finally {
-    snapshots.close();
+    isOver = true;
+    snapshots?.close();
   }
 }
 

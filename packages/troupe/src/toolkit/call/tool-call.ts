@@ -33,7 +33,7 @@ export interface CallToolOptions {
   readonly context?: unknown;
   readonly agentName?: string | undefined;
   /** Called just before the tool runs, with the arguments for the tool. @default every tool call may run */
-  readonly authorize?: ((request: AuthorizeRequest) => Promise<ToolVerdict>) | undefined;
+  readonly authorize?: ((request: AuthorizeRequest) => ToolVerdict | Promise<ToolVerdict>) | undefined;
   /** State and decisions for a tool that was suspended and is resumed. */
   readonly resume?: ToolResume | undefined;
 }
@@ -94,6 +94,20 @@ interface RunningTool {
   shown: ToolOutput | undefined;
 }
 
+const PASS_UNCHANGED: PassChunk = async (snapshot) => snapshot;
+
+/** What `authorize` is asked. The arguments for the tool are copied only for those who look at them. */
+function authorizeRequest(sent: ToolUseBlock, tool: Tool, checked: unknown): AuthorizeRequest {
+  let judged: ToolUseBlock | undefined;
+  return {
+    sent,
+    tool,
+    get call() {
+      return (judged ??= { ...sent, input: shownInput(checked, sent, tool) });
+    },
+  };
+}
+
 /**
  * Runs one tool call, from lookup to outcome: exactly one result, or a suspension. After an interrupt, a middleware,
  * schema or tool that is still running can neither show a snapshot nor run a tool. Folder `toolkit/call`: start here.
@@ -125,11 +139,14 @@ export class ToolCall {
     }
   }
 
-  async #pass(): Promise<ToolCallOutcome> {
+  #pass(): Promise<ToolCallOutcome> {
     const { middlewares } = this.#settings;
+    return middlewares.length === 0 ? this.#run(this.#call, PASS_UNCHANGED) : this.#passThrough(middlewares);
+  }
+
+  async #passThrough(middlewares: readonly ToolMiddleware[]): Promise<ToolCallOutcome> {
     const run = (call: ToolUseBlock, passChunk: PassChunk): Promise<ToolCallOutcome> =>
       this.#run(call, passChunk);
-    if (middlewares.length === 0) return run(this.#call, async (snapshot) => snapshot);
     const found = this.#find(this.#call); // no middleware sees a tool call that can't be run
     if (!(found instanceof RegisteredTool)) return this.#resulting(found);
     const { signal = new AbortController().signal, context, agentName } = this.#options;
@@ -150,12 +167,14 @@ export class ToolCall {
     if (!(tool instanceof RegisteredTool)) return this.#resulting(tool);
     let output: ToolOutput | SuspendedToolCall;
     try {
-      const checked = await withDeadline(this.#deadline(tool), () => tool.readArguments(call.input));
+      const reading = tool.readArguments(call.input);
+      const checked =
+        reading instanceof Promise ? await withDeadline(this.#deadline(tool), () => reading) : reading;
       if (!checked.ok) return this.#resulting(invalid(checked.problems));
-      const judged = { ...call, input: shownInput(checked.value, call, tool.tool) };
-      const verdict = await this.#options.authorize?.({ call: judged, sent: call, tool: tool.tool });
+      const request = authorizeRequest(call, tool.tool, checked.value);
+      const verdict = await this.#options.authorize?.(request);
       if (verdict?.behavior === 'deny') return this.#resulting(denied(verdict.reason));
-      if (verdict?.behavior === 'ask') return suspendedForApproval(judged, verdict, tool.tool);
+      if (verdict?.behavior === 'ask') return suspendedForApproval(request.call, verdict, tool.tool);
       const running = { tool, call, passChunk, shown: undefined };
       output = await this.#execute(running, checked.value, verdict?.confinement);
     } catch (thrown) {
@@ -203,9 +222,9 @@ export class ToolCall {
   }
 
   async #finish(tool: RegisteredTool, call: ToolUseBlock, given: ToolOutput): Promise<ToolCallResult> {
-    let output: ToolOutput;
+    let output = given;
     try {
-      output = await this.#postProcessed(tool, call, given);
+      if (tool.tool.postProcess !== undefined) output = await this.#postProcessed(tool, call, given);
     } catch (thrown) {
       this.#options.signal?.throwIfAborted();
       output = failureOf(thrown);

@@ -10,7 +10,7 @@ function part(schema: AnySchema): ArgumentSchema {
   return { schema, jsonSchema: toJsonSchema(schema) };
 }
 
-function read(
+async function read(
   schema: AnySchema | undefined,
   input: unknown,
   more: Partial<ArgumentRules> = {},

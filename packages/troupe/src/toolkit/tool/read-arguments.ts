@@ -1,6 +1,6 @@
 import { copyJsonObject, NotJsonError, type JsonObject } from '../../util/json.ts';
 import {
-  validateWith,
+  validateNowOrLater,
   type AnySchema,
   type JsonSchema,
   type SchemaProblem,
@@ -28,8 +28,10 @@ export interface ArgumentRules {
 /** Arguments of a tool without a schema. */
 const NONE: Validation<object> = { ok: true, value: Object.freeze({}) };
 
-/** Validates and converts the arguments of a tool call. Returns the value, or the problems. */
-export async function readArguments(rules: ArgumentRules, input: unknown): Promise<Validation<unknown>> {
+type NowOrLater<T> = T | Promise<T>;
+
+/** Validates and converts the arguments of a tool call. Returns the value, or the problems; a promise only where a schema does. */
+export function readArguments(rules: ArgumentRules, input: unknown): NowOrLater<Validation<unknown>> {
   let given: JsonObject;
   try {
     given = copyJsonObject(input, '');
@@ -38,7 +40,14 @@ export async function readArguments(rules: ArgumentRules, input: unknown): Promi
     return { ok: false, problems: [{ path: error.path.replace(/^\./, ''), message: error.problem }] };
   }
   const { extension } = rules;
-  if (extension === undefined) return checkOwn(rules, given);
+  return extension === undefined ? checkOwn(rules, given) : checkParts(rules, extension, given);
+}
+
+async function checkParts(
+  rules: ArgumentRules,
+  extension: ArgumentSchema,
+  given: JsonObject,
+): Promise<Validation<unknown>> {
   const added = propertiesOf(extension.jsonSchema);
   const isAdded = ([key]: readonly [string, unknown]): boolean => Object.hasOwn(added, key);
   const entries = Object.entries(given);
@@ -52,12 +61,20 @@ export async function readArguments(rules: ArgumentRules, input: unknown): Promi
   return { ok: true, value: { ...values[0], ...values[1] } };
 }
 
-async function checkOwn(
+function checkOwn(
   { own, preset, coerce }: ArgumentRules,
   input: JsonObject,
-): Promise<Validation<unknown>> {
+): NowOrLater<Validation<unknown>> {
   if (own === undefined) return NONE;
-  if (preset === undefined) return check(own, input, coerce);
+  return preset === undefined ? check(own, input, coerce) : checkWithPreset(own, preset, input, coerce);
+}
+
+async function checkWithPreset(
+  own: ArgumentSchema,
+  preset: JsonObject,
+  input: JsonObject,
+  coerce: boolean,
+): Promise<Validation<unknown>> {
   const checked = await check(own, { ...input, ...preset }, coerce);
   if (checked.ok) return checked;
   // A preset may be a secret, so its problems are not shown to the model.
@@ -66,15 +83,14 @@ async function checkOwn(
 }
 
 /** Validates the input as sent; only if that fails, coerces it and validates again. */
-async function check(
-  { schema, jsonSchema }: ArgumentSchema,
-  input: JsonObject,
-  coerce: boolean,
-): Promise<Validation<unknown>> {
-  const checked = await validateWith(schema, input);
-  if (checked.ok || !coerce) return checked;
-  const coerced = coerceInput(jsonSchema, input);
-  return coerced === input ? checked : validateWith(schema, coerced);
+function check(own: ArgumentSchema, input: JsonObject, coerce: boolean): NowOrLater<Validation<unknown>> {
+  const coerced = (checked: Validation<unknown>): NowOrLater<Validation<unknown>> => {
+    if (checked.ok || !coerce) return checked;
+    const changed = coerceInput(own.jsonSchema, input);
+    return changed === input ? checked : validateNowOrLater(own.schema, changed);
+  };
+  const checked = validateNowOrLater(own.schema, input);
+  return checked instanceof Promise ? checked.then(coerced) : coerced(checked);
 }
 
 const PRESET_PROBLEM: SchemaProblem = {

@@ -4,6 +4,7 @@ import { checkNumber } from '../../util/check-number.ts';
 import { copyJsonObject, type JsonObject } from '../../util/json.ts';
 import {
   SchemaError,
+  surelyConverts,
   toJsonSchema,
   type AnySchema,
   type JsonSchema,
@@ -26,7 +27,7 @@ export class RegisteredTool {
   readonly group: string;
   /** Without a limit every tool call starts at once. */
   readonly concurrency: ConcurrencyLimit | undefined;
-  readonly #own: ArgumentSchema | LiveSchema | undefined;
+  #ownSchema: ArgumentSchema | undefined;
   readonly #preset: JsonObject | undefined;
   #extension: ArgumentSchema | undefined;
   #shown: { readonly of: JsonSchema | undefined; readonly schema: ToolSchema } | undefined;
@@ -49,9 +50,9 @@ export class RegisteredTool {
     this.concurrency =
       concurrency ?? (maxConcurrent === undefined ? undefined : new ConcurrencyLimit(maxConcurrent));
     const { schema } = tool;
-    this.#own = schema === undefined || isLiveSchema(schema) ? schema : argumentSchema(tool.name, schema);
     this.#preset = preset === undefined ? undefined : this.#checkedPreset(preset);
-    this.shown(); // fails at registration if the schema can't be shown, and not during a conversation
+    const isSure = schema === undefined || (!isLiveSchema(schema) && surelyConverts(schema));
+    if (!isSure) this.shown(); // fails at registration if the schema can't be shown, and not during a conversation
   }
 
   /** An independent registration with the same extension. Both share the concurrency limit. */
@@ -79,15 +80,17 @@ export class RegisteredTool {
     this.#extension = extension;
   }
 
-  readArguments(input: unknown): Promise<Validation<unknown>> {
+  readArguments(input: unknown): Validation<unknown> | Promise<Validation<unknown>> {
     const { coerce = true } = this.tool;
     const rules = { own: this.#current(), extension: this.#extension, preset: this.#preset, coerce };
     return readArguments(rules, input);
   }
 
   #current(): ArgumentSchema | undefined {
-    if (this.#own === undefined || 'schema' in this.#own) return this.#own;
-    const jsonSchema = this.#own.current();
+    const { name, schema } = this.tool;
+    if (schema === undefined) return undefined;
+    if (!isLiveSchema(schema)) return (this.#ownSchema ??= argumentSchema(name, schema));
+    const jsonSchema = schema.current();
     return { schema: jsonSchema, jsonSchema };
   }
 
@@ -95,7 +98,7 @@ export class RegisteredTool {
     const { name, description } = this.tool;
     let parameters = parametersOf(name, own);
     const isOwnOnly = extension === undefined && this.#preset === undefined;
-    if (isOwnOnly && this.#own !== undefined && 'schema' in this.#own && typeof description === 'string')
+    if (isOwnOnly && this.#ownSchema !== undefined && typeof description === 'string')
       return Object.freeze({ name, description, parameters: Object.freeze(parameters) }); // its parts are frozen copies
     // an extension also conflicts with presets
     if (extension !== undefined) parameters = withExtension(name, parameters, extension);
@@ -116,6 +119,28 @@ export class RegisteredTool {
       return refuse(name, `can't be registered: ${messageOf(error)}`);
     }
   }
+}
+
+/** Settings of a tool that `areSurelyRegistered` knows. */
+const PLAIN_KEYS: ReadonlySet<string> = new Set(['name', 'description', 'schema', 'execute']);
+const MAX_PLAIN_TOOLS = 16;
+
+/** Whether registering the tools in a new toolkit can't fail, and gives the same later: without settings, frozen, and few. */
+export function areSurelyRegistered(tools: readonly Tool[]): boolean {
+  return (
+    tools.length <= MAX_PLAIN_TOOLS &&
+    tools.every(
+      (tool, i) => isSurelyRegistered(tool) && tools.findIndex(({ name }) => name === tool.name) === i,
+    )
+  );
+}
+
+function isSurelyRegistered(tool: Tool): boolean {
+  for (const key in tool) if (!PLAIN_KEYS.has(key)) return false;
+  const { name, description, schema, execute } = tool;
+  if (typeof name !== 'string' || !NAME.test(name) || typeof execute !== 'function') return false;
+  if (!Object.isFrozen(tool) || (description !== undefined && typeof description !== 'string')) return false;
+  return schema === undefined || (!isLiveSchema(schema) && surelyConverts(schema));
 }
 
 /** @throws TroupeError unless every provider accepts the name. */

@@ -1,6 +1,6 @@
 import { MAX_TIMER_MS } from '../check-number.ts';
-import { abortable, whenAborted } from '../abort.ts';
-import { monotonic, startTimer } from '../clock.ts';
+import { whenAborted } from '../abort.ts';
+import { elapsedSince, monotonic, startTimer } from '../clock.ts';
 import { yieldToEventLoop } from '#platform';
 
 /** Timeout of `withDeadline`. */
@@ -28,38 +28,115 @@ export type UntimedWait = <T>(waiting: Promise<T>) => Promise<T>;
  * (with its reason) or the time is up (`DeadlineError`), even if the work ignores the signal. Does not start
  * work when the caller's signal is already aborted.
  */
-export async function withDeadline<T>(
-  { timeoutMs, signal, onAbandoned }: DeadlineOptions,
+export function withDeadline<T>(
+  options: DeadlineOptions,
   work: (signal: AbortSignal, untimed: UntimedWait) => Promise<T>,
 ): Promise<T> {
-  signal?.throwIfAborted();
-  const stop = new AbortController();
-  const unlink = whenAborted(signal, (reason) => stop.abort(reason));
-  let remainingMs = timeoutMs;
-  let startedAt = monotonic();
-  let isOver = false;
-  const start = (): (() => void) =>
-    remainingMs > MAX_TIMER_MS
-      ? () => {}
-      : startTimer(Math.max(0, remainingMs), () => stop.abort(new DeadlineError(timeoutMs)));
-  let cancel = start();
-  const running = work(stop.signal, async (waiting) => {
-    cancel();
-    remainingMs -= monotonic() - startedAt;
+  return withTimeLimit(options, (limit) => work(limit.signal, (waiting) => limit.untimed(waiting)));
+}
+
+/** Like `withDeadline`, for work that may need no signal: one is made when the work asks for it. */
+export function withTimeLimit<T>(
+  { timeoutMs, signal, onAbandoned }: DeadlineOptions,
+  work: (limit: TimeLimit) => Promise<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    let running: Promise<T> | undefined;
+    const limit = new TimeLimit(timeoutMs, (reason) => {
+      unlink();
+      reject(reason);
+      if (running !== undefined && onAbandoned !== undefined) void reportIfAbandoned(running, onAbandoned);
+    });
+    const unlink = whenAborted(signal, (reason) => limit.stop(reason));
+    const end = (): void => {
+      limit.end();
+      unlink();
+    };
+    try {
+      running = work(limit);
+    } catch (error) {
+      end();
+      throw error;
+    }
+    running.then(
+      (value) => {
+        end();
+        resolve(value);
+      },
+      (error: unknown) => {
+        end();
+        reject(error);
+      },
+    );
+    if (limit.isStopped && onAbandoned !== undefined) void reportIfAbandoned(running, onAbandoned);
+  });
+}
+
+/** Time limit and signal of some work. */
+export class TimeLimit {
+  readonly #timeoutMs: number;
+  readonly #onStop: (reason: unknown) => void;
+  #remainingMs: number;
+  #startedAt = monotonic();
+  #cancel: (() => void) | undefined;
+  #controller: AbortController | undefined;
+  #stopped: { readonly reason: unknown } | undefined;
+  #isOver = false;
+
+  /** @param onStop called once, with the reason, when the work has to stop before its end */
+  constructor(timeoutMs: number, onStop: (reason: unknown) => void) {
+    this.#timeoutMs = timeoutMs;
+    this.#remainingMs = timeoutMs;
+    this.#onStop = onStop;
+    this.#start();
+  }
+
+  /** Aborted when the work has to stop. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#stopped !== undefined) this.#controller.abort(this.#stopped.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  get isStopped(): boolean {
+    return this.#stopped !== undefined;
+  }
+
+  /** Pauses the time limit until the promise settles. */
+  async untimed<T>(waiting: Promise<T>): Promise<T> {
+    this.#cancel?.();
+    this.#remainingMs -= elapsedSince(this.#startedAt);
     try {
       return await waiting;
     } finally {
-      startedAt = monotonic();
-      if (!isOver) cancel = start();
+      this.#startedAt = monotonic();
+      if (!this.#isOver) this.#start();
     }
-  });
-  try {
-    return await abortable(running, stop.signal);
-  } finally {
-    isOver = true;
-    cancel();
-    unlink();
-    if (stop.signal.aborted && onAbandoned !== undefined) void reportIfAbandoned(running, onAbandoned);
+  }
+
+  /** Stops the work. No effect after its end. */
+  stop(reason: unknown): void {
+    if (this.#isOver) return;
+    this.end();
+    this.#stopped = { reason };
+    this.#controller?.abort(reason);
+    this.#onStop(reason);
+  }
+
+  /** Ends the time limit: the work is over. */
+  end(): void {
+    this.#isOver = true;
+    this.#cancel?.();
+  }
+
+  #start(): void {
+    if (this.#remainingMs <= MAX_TIMER_MS)
+      this.#cancel = startTimer(Math.max(0, this.#remainingMs), () =>
+        this.stop(new DeadlineError(this.#timeoutMs)),
+      );
   }
 }
 

@@ -9,26 +9,88 @@ export function stoppable<T>(
   open: (signal: AbortSignal) => AsyncIterable<T>,
   caller: AbortSignal | undefined,
 ): AsyncGenerator<T, void, void> {
-  const stop = new AbortController();
-  let hasLeft = false;
+  return new Stoppable(open, caller);
+}
 
-  async function* items(): AsyncGenerator<T, void, void> {
-    caller?.throwIfAborted();
-    const unlink = whenAborted(caller, (reason) => stop.abort(reason));
+/** Without a generator of its own, which would cost several promises for each item. */
+class Stoppable<T> implements AsyncGenerator<T, void, void> {
+  readonly #open: (signal: AbortSignal) => AsyncIterable<T>;
+  readonly #caller: AbortSignal | undefined;
+  readonly #stop = new AbortController();
+  #items: AsyncIterator<T> | undefined;
+  #unlink = (): void => {};
+  #hasLeft = false;
+  #isOver = false;
+
+  constructor(open: (signal: AbortSignal) => AsyncIterable<T>, caller: AbortSignal | undefined) {
+    this.#open = open;
+    this.#caller = caller;
+  }
+
+  next(): Promise<IteratorResult<T, void>> {
+    if (this.#isOver) return Promise.resolve(DONE);
+    return this.#next().then(this.#given, this.#failed);
+  }
+
+  async return(): Promise<IteratorResult<T, void>> {
+    this.#hasLeft = true;
+    this.#isOver = true;
+    this.#stop.abort();
+    this.#unlink();
     try {
-      yield* open(stop.signal);
+      await this.#items?.return?.();
+    } catch {
+      // no consumer is left to handle the error
+    }
+    return DONE;
+  }
+
+  async throw(_error: unknown): Promise<IteratorResult<T, void>> {
+    return this.return();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  #next(): Promise<IteratorResult<T>> {
+    try {
+      return (this.#items ?? this.#begin()).next();
     } catch (error) {
-      if (!hasLeft) throw error; // no consumer is left to handle the error
-    } finally {
-      unlink();
+      return Promise.reject(error);
     }
   }
 
-  return notifyOnReturn(items(), () => {
-    hasLeft = true;
-    stop.abort();
-  });
+  #begin(): AsyncIterator<T> {
+    this.#caller?.throwIfAborted();
+    this.#unlink = whenAborted(this.#caller, (reason) => this.#stop.abort(reason));
+    this.#items = this.#open(this.#stop.signal)[Symbol.asyncIterator]();
+    return this.#items;
+  }
+
+  readonly #given = (item: IteratorResult<T>): IteratorResult<T, void> => {
+    if (item.done !== true) return item;
+    this.#end();
+    return DONE;
+  };
+
+  readonly #failed = (error: unknown): IteratorResult<T, void> => {
+    this.#end();
+    if (!this.#hasLeft) throw error; // otherwise no consumer is left to handle the error
+    return DONE;
+  };
+
+  #end(): void {
+    this.#isOver = true;
+    this.#unlink();
+  }
 }
+
+const DONE: IteratorReturnResult<void> = { done: true, value: undefined };
 
 /**
  * Wraps a generator so that `onReturn` is called at once when the consumer leaves, even while the next item

@@ -67,13 +67,15 @@ async function send({ headers, body, signal, onConnected }: HttpPost, url: URL):
   return new NodeResponse(status, response, await decoded(response));
 }
 
+const nothing = (): void => {};
+
 /** The response of a request by `node:http`. */
 class NodeResponse implements HttpResponse {
   readonly headers: HttpHeaders;
   readonly #body: Readable;
   #error: unknown;
   #isOver = false;
-  #wake: () => void = () => {};
+  #wake: () => void = nothing;
 
   constructor(
     readonly status: number,
@@ -93,14 +95,18 @@ class NodeResponse implements HttpResponse {
     body.on('error', end);
   }
 
-  async read(): Promise<Uint8Array | undefined> {
-    for (;;) {
-      const piece: unknown = this.#body.read();
-      if (piece instanceof Uint8Array) return piece;
-      if (this.#error !== undefined) throw new TypeError('terminated', { cause: this.#error });
-      if (this.#isOver) return undefined;
-      await new Promise<void>((resolve) => (this.#wake = resolve));
-    }
+  read(): Promise<Uint8Array | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#wake = () => {
+        const piece: unknown = this.#body.read();
+        if (piece instanceof Uint8Array) resolve(piece);
+        else if (this.#error !== undefined) reject(new TypeError('terminated', { cause: this.#error }));
+        else if (this.#isOver) resolve(undefined);
+        else return; // until the next event of the body
+        this.#wake = nothing;
+      };
+      this.#wake();
+    });
   }
 
   cancel(): void {
