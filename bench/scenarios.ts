@@ -13,6 +13,7 @@ import {
 } from 'troupe';
 import type { ModelDelta } from 'troupe/provider';
 
+import { soakAgents, soakRound } from '../packages/troupe/test/soak-round.ts';
 import { row } from './measure.ts';
 
 const RUNS = 10_000;
@@ -107,22 +108,23 @@ async function measureRuns(): Promise<void> {
   row(`one of ${RUNS} runs at once, against one of 100`, many / RUNS, few / 100, 'ms CPU');
 }
 
-/** Runs agents for a time. The heap at the end must be about that after the first tenth. */
+/** Runs agents for a time, and fails if the heap at the end is not about that after the first tenth. */
 export async function soak(minutes: number): Promise<void> {
   const end = performance.now() + minutes * 60_000;
   const heap = (): number => {
     globalThis.gc?.();
     return process.memoryUsage().heapUsed / 1e6;
   };
-  const agents = Array.from({ length: 20 }, (_, i) => newAgent(20, `agent_${i}`));
+  const agents = soakAgents(20);
+  const program = new AbortController();
   let [early, calls] = [0, 0];
   while (performance.now() < end) {
-    await Promise.all(agents.map((agent) => agent.call('Go.')));
-    await Promise.all(agents.map((agent) => agent.memory.clear()));
-    calls += agents.length;
+    calls += await soakRound(agents, program.signal);
     if (early === 0 && end - performance.now() < minutes * 54_000) early = heap();
   }
-  row(`heap after ${calls} calls, against the first tenth`, heap(), early, 'MB');
+  const late = heap();
+  row(`heap after ${calls} calls, against the first tenth`, late, early, 'MB');
+  if (late > 1.2 * early + 2) process.exitCode = 1;
 }
 
 export async function measureScenarios(): Promise<void> {
