@@ -19,7 +19,7 @@ import { build } from 'esbuild';
 
 import { ROOT } from './lib/files.ts';
 
-const IMPORT_RATIO = 4.5;
+const IMPORT_RATIO = 3.5;
 
 const BUDGETS = {
   'installed packages, with zod': 6,

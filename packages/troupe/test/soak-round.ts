@@ -33,7 +33,8 @@ export function soakAgents(count: number): readonly ReActAgent[] {
   });
   return Array.from(
     { length: count },
-    (_, i) => new ReActAgent({ name: `agent_${i}`, model, tools: [look], parallelToolCalls: true, console: false }),
+    (_, i) =>
+      new ReActAgent({ name: `agent_${i}`, model, tools: [look], parallelToolCalls: true, console: false }),
   );
 }
 

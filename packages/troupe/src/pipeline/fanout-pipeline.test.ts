@@ -1,6 +1,7 @@
+import { getEventListeners } from 'node:events';
 import { scheduler } from 'node:timers/promises';
 
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { AgentBase } from '../agent/agent-base.ts';
 import type { Turn } from '../agent/turn/turn.ts';
@@ -238,12 +239,11 @@ test('an agent that ignores its signal is not awaited', async () => {
 test('a caller’s signal aborts all, and is left without listeners', async () => {
   const agents = [stuck('a'), stuck('b')];
   const controller = new AbortController();
-  const remove = vi.spyOn(controller.signal, 'removeEventListener');
   const fanout = fanoutPipeline(agents, zero, { signal: controller.signal });
   controller.abort(new Error('enough'));
   await expect(fanout).rejects.toThrow('enough');
   expect(agents.map((agent) => agent.isRunning)).toEqual([false, false]);
-  expect(remove).toHaveBeenCalledOnce();
+  expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
   await expect(fanoutPipeline(agents, zero, { signal: controller.signal })).rejects.toThrow('enough');
   expect(agents.map((agent) => agent.calls)).toEqual([1, 1]);
 });

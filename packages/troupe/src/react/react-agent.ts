@@ -200,8 +200,7 @@ export class ReActAgent extends ReActAgentBase {
     this.#usedParts = parts; // registering reads properties of the agent
     if (!this.isRegistered('name')) this.registerState('name', NAME_STATE);
     const hasTextPrompt = typeof (options.sysPrompt ?? '') === 'string';
-    if (hasTextPrompt && !this.isRegistered('sysPrompt'))
-      this.registerState<string>('sysPrompt', TEXT_STATE);
+    if (hasTextPrompt && !this.isRegistered('sysPrompt')) this.registerState<string>('sysPrompt', TEXT_STATE);
     this.registerState('openExchange', OPEN_EXCHANGE_STATE);
     this.planNotebook?.registerPlanTools(tools, { asGroup: options.enableMetaTool });
     if (this.planNotebook !== undefined)
@@ -431,7 +430,9 @@ export class ReActAgent extends ReActAgentBase {
   /** Interrupts a running call, waits for it, and refuses further calls. */
   override async [Symbol.asyncDispose](): Promise<void> {
     await super[Symbol.asyncDispose]();
-    this.#usedParts?.unwatchPlan?.(); // has no effect a second time
+    const { unwatchPlan } = this.#usedParts ?? {};
+    if (this.#usedParts !== undefined) this.#usedParts.unwatchPlan = undefined;
+    unwatchPlan?.();
   }
 
   /** For the state. */
