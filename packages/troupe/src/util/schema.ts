@@ -84,7 +84,7 @@ const SIMPLE_TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'boolean
 const WRAPPING_TYPES: ReadonlySet<unknown> = new Set(['optional', 'nullable']);
 const MAX_SIMPLE_DEPTH = 4;
 
-/** What zod makes public about a schema for other libraries. */
+/** The part of a schema of zod that is public for other libraries. */
 interface ZodDefinition {
   readonly type?: unknown;
   readonly shape?: Readonly<Record<string, unknown>>;

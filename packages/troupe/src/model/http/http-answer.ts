@@ -135,7 +135,7 @@ export class HttpAnswer {
     return this.#inOneBatch((batch) => this.#readAll(this.#framed(feed), batch));
   }
 
-  /** What the decoder gives after all events; undefined after that. */
+  /** Takes the last deltas of the decoder, once all events are read; undefined if taken already. */
   #takeRest(): readonly ModelDelta[] | undefined {
     if (this.#hasEnded) return undefined;
     this.#hasEnded = true;

@@ -2,7 +2,7 @@ import { whenAborted } from '../../util/abort.ts';
 import { sleep } from '../../util/clock.ts';
 import { randomFraction } from '../../util/ids.ts';
 import { yieldToEventLoop } from '#platform';
-import { DeadlineError, withTimeLimit, type DeadlineOptions } from '../../util/async/deadline.ts';
+import { DeadlineError, runLimited, type DeadlineOptions } from '../../util/async/deadline.ts';
 import type { SnapshotQueue } from './snapshot-queue.ts';
 import { suspendedByTool } from './suspended-call.ts';
 import type { SuspendedToolCall } from './tool-call-outcome.ts';
@@ -58,7 +58,7 @@ async function runOnce(run: ToolRun): Promise<ToolOutput> {
   };
   const emit = (snapshot: unknown): void => void show(toToolOutput(snapshot));
   try {
-    const output = await withTimeLimit(deadline, async (limit) => {
+    const output = await runLimited(deadline, async (limit) => {
       const release = acquire && (await limit.untimed(acquire(limit.signal)));
       try {
         const toolContext: ToolContext = {

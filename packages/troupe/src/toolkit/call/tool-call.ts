@@ -96,7 +96,7 @@ interface RunningTool {
 
 const PASS_UNCHANGED: PassChunk = async (snapshot) => snapshot;
 
-/** What `authorize` is asked. The arguments for the tool are copied only for those who look at them. */
+/** Makes the request to `authorize`. Copies the arguments for the tool when a policy reads the tool call. */
 function authorizeRequest(sent: ToolUseBlock, tool: Tool, checked: unknown): AuthorizeRequest {
   let judged: ToolUseBlock | undefined;
   return {

@@ -32,11 +32,11 @@ export function withDeadline<T>(
   options: DeadlineOptions,
   work: (signal: AbortSignal, untimed: UntimedWait) => Promise<T>,
 ): Promise<T> {
-  return withTimeLimit(options, (limit) => work(limit.signal, (waiting) => limit.untimed(waiting)));
+  return runLimited(options, (limit) => work(limit.signal, (waiting) => limit.untimed(waiting)));
 }
 
 /** Like `withDeadline`, for work that may need no signal: one is made when the work asks for it. */
-export function withTimeLimit<T>(
+export function runLimited<T>(
   { timeoutMs, signal, onAbandoned }: DeadlineOptions,
   work: (limit: TimeLimit) => Promise<T>,
 ): Promise<T> {
