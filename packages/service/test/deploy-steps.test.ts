@@ -1,7 +1,7 @@
 // Needs its own process: it starts and ends others.
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,9 +10,8 @@ import { ServiceClient } from 'troupe/client';
 import { afterEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
 
-import { canStartPostgres, PostgresCluster } from '../../packages/service/test/postgres-cluster.ts';
-import { RUNS_IN_FULL } from '../../packages/troupe/test/fair-sample.ts';
-import { canRunExamples, EXAMPLES_ROOT } from '../run-example.ts';
+import { RUNS_IN_FULL } from '../../troupe/test/fair-sample.ts';
+import { canStartPostgres, PostgresCluster } from './postgres-cluster.ts';
 
 const run = promisify(execFile);
 const started: ChildProcess[] = [];
@@ -20,7 +19,11 @@ afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL');
 });
 
-const read = (name: string): string => readFileSync(join(import.meta.dirname, 'deploy', name), 'utf8');
+const ROOT = join(import.meta.dirname, '../../..');
+/** Whether the packages are built, as `npm test` does. */
+const isBuilt = existsSync(join(ROOT, 'packages/service/dist/index.js'));
+
+const read = (name: string): string => readFileSync(join(ROOT, 'examples/service/deploy', name), 'utf8');
 const AGENTS = `import { ReActAgent } from 'troupe';
 import { OfflineModel } from 'troupe/offline';
 export const assistant = () => new ReActAgent({ name: 'assistant', model: new OfflineModel() });
@@ -36,10 +39,10 @@ interface Compose {
 async function prepareFolder(dir: string): Promise<void> {
   for (const name of ['troupe', 'service'])
     await run('npm', ['pack', '--ignore-scripts', '--pack-destination', dir], {
-      cwd: join(EXAMPLES_ROOT, 'packages', name),
+      cwd: join(ROOT, 'packages', name),
     });
   const tarballs = readdirSync(dir).map((name) => `file:${name}`);
-  const root = JSON.parse(readFileSync(join(EXAMPLES_ROOT, 'package.json'), 'utf8')) as {
+  const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     devDependencies: Record<string, string>;
   };
   const dependencies = {
@@ -52,7 +55,7 @@ async function prepareFolder(dir: string): Promise<void> {
   await run('npm', ['install', '--package-lock-only', '--no-audit', '--no-fund'], { cwd: dir });
 }
 
-test.runIf(RUNS_IN_FULL && canStartPostgres && canRunExamples)(
+test.runIf(RUNS_IN_FULL && canStartPostgres && isBuilt)(
   'the steps of the image make a folder that serves, and the processes of the compose file answer together (in test:long, as it installs packages)',
   async () => {
     await using cluster = await PostgresCluster.start();
