@@ -2,6 +2,7 @@
 // answers are read, saved and loaded, and go back.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
+import { MsgDraft } from '../../src/message/msg-draft.ts';
 import { Msg } from '../../src/message/msg.ts';
 import { AiSdkModel, type AiSdkProviderTool } from '../../src/providers/ai-sdk/index.ts';
 import type { JsonObject } from '../../src/util/json.ts';
@@ -126,6 +127,24 @@ test.each(RESPONSES_WIRES.slice(1))(
     });
   },
 );
+
+test.each(RESPONSES_WIRES)('$title: an answer that was cut off is not referred to', async ({ model }) => {
+  const bridge = new AiSdkModel(model(server.url), {
+    providerTools: OPENAI_TOOLS,
+    generation: { extra: { openai: { store: true } } },
+  });
+  const [cut = ''] = recorded('openai-responses', 'web-search').split('event: response.completed');
+  server.willAnswer(cut, recorded('openai-responses', 'plain'));
+  const draft = new MsgDraft('assistant');
+  const reading = (async () => {
+    for await (const delta of bridge.stream({ messages: [Msg.user('Hi.')] })) draft.add(delta);
+  })();
+  await expect(reading).rejects.toThrow('lost');
+  await bridge.call({ messages: [Msg.user('Hi.'), draft.finish(), Msg.user('Go on.')] });
+  const sent = server.requests[1]?.body['input'] as readonly JsonObject[];
+  expect(sent.filter(({ type }) => type === 'item_reference')).toEqual([]);
+  expect(JSON.stringify(sent)).toMatch(/\[web_search, run by openai: .*Es sind 12 °C/);
+});
 
 test.each([
   ['server-tools', ['text', ...PAIR, 'text']],

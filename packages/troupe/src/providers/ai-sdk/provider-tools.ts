@@ -135,6 +135,7 @@ function jsonOf(value: unknown): JsonValue {
   }
 }
 
-function isOpenAI(provider: string): boolean {
+/** Whether a provider is the Responses API, which may store answers. */
+export function isOpenAI(provider: string): boolean {
   return /^(?:openai|azure)\.responses$/.test(provider);
 }

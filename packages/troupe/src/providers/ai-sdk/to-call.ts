@@ -1,6 +1,7 @@
 import type { AssistantItem, MediaBlock, PromptItem, ToolItem } from '../../formatter/prompt.ts';
+import { providerToolText } from '../../formatter/provider-parts.ts';
 import { plainOutput, shownMedia } from '../../formatter/tool-output.ts';
-import type { MediaSource, TextBlock } from '../../message/blocks.ts';
+import { isProviderTool, type MediaSource, type TextBlock } from '../../message/blocks.ts';
 import type { GenerationOptions, ModelRequest, ToolChoice, ToolSchema } from '../../model/chat-model-base.ts';
 import { toolsForChoice, isForced } from '../../model/tool-choice.ts';
 import { isJsonObject, type JsonObject } from '../../util/json.ts';
@@ -8,6 +9,7 @@ import { mediaTypeOfName } from '../../util/media-type.ts';
 import { keptOf, metadataOf, piecesOf, type TextPiece } from './block-meta.ts';
 import type { AiSdkCallOptions } from './language-model.ts';
 import {
+  isOpenAI,
   toApproval,
   toProviderParts,
   toProviderTool,
@@ -72,12 +74,29 @@ function toMessages(item: PromptItem, target: PromptTarget): readonly Message[] 
     case 'user':
       return [{ role: 'user', content: toUserContent(item.content, target) }];
     case 'assistant': {
-      const content = item.content.flatMap((block) => toAssistantParts(block, item, target));
+      const own = isStoredNowhere(item, target) ? { ...item, content: item.content.flatMap(plain) } : item;
+      const content = own.content.flatMap((block) => toAssistantParts(block, own, target));
       return content.length === 0 ? [] : [{ role: 'assistant', content }];
     }
     case 'tool':
       return toResults(item, target);
   }
+}
+
+/**
+ * Whether a provider that is sent references to its answers has not stored this one: it was cut off. Data about the answer
+ * come with its end.
+ */
+function isStoredNowhere({ providerMeta }: AssistantItem, { provider, isStored }: PromptTarget): boolean {
+  return isStored === true && isOpenAI(provider) && metadataOf(providerMeta, provider) === undefined;
+}
+
+/** A block without references to stored parts. */
+function plain(block: AssistantItem['content'][number]): AssistantItem['content'] {
+  if (block.type === 'thinking') return [];
+  if (isProviderTool(block)) return [providerToolText(block)];
+  const { providerMeta: _, ...rest } = block;
+  return [rest];
 }
 
 function userMessage(text: string): Message {
