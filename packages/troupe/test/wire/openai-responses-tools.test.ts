@@ -305,6 +305,40 @@ test.each(Object.entries(readOutcomes('openai-responses-xai')))(
   },
 );
 
+test.each(['web-search', 'thinking-and-tools'])(
+  '%s, interrupted at every event with stored answers: what goes back does not rest on what is not stored',
+  async (name) => {
+    let stored = 0;
+    for (let point = 0, events = Infinity; point < events; point++) {
+      const sent: SentRequest[] = [];
+      const answers = [fixtures.get(name), fixtures.get('plain')];
+      const agent = new ReActAgent({
+        name: 'Friday',
+        model: new OpenAIResponsesModel({
+          vendor: 'openai',
+          modelName: 'gpt-5.1',
+          apiKey: 'key',
+          store: true,
+          fetch: (url, init) =>
+            fetchOf({ pieces: [answers[Math.min(sent.length, 1)] ?? new Uint8Array()], headers: SSE }, sent)(
+              url,
+              init,
+            ),
+        }),
+        console: false,
+      });
+      events = 0;
+      for await (const _event of agent.stream('Hi.')) if (events++ === point) void agent.interrupt('stop');
+      await agent.call('And now?');
+      const bodies = sent.map((request) => JSON.parse(request.body) as JsonObject);
+      expect(bodies.flatMap(openAiResponsesFaults), `event ${point}`).toEqual([]);
+      const input = (bodies.at(-1)?.['input'] ?? []) as JsonObject[];
+      stored += input.filter(({ type, id }) => type === 'reasoning' && id !== undefined).length;
+    }
+    expect(stored).toBeGreaterThan(0);
+  },
+);
+
 const bodyOf = (request: SentRequest | undefined): JsonObject =>
   JSON.parse(request?.body ?? '{}') as JsonObject;
 
