@@ -31,6 +31,32 @@ function read(...events: JsonObject[]): { deltas: ModelDelta[]; isComplete: bool
 const madeCalls = (...events: JsonObject[]): unknown[] =>
   read(...events).deltas.flatMap((one) => (one.type === 'tool_use_end' ? [one.index] : []));
 
+test('a citation behind the end of its text block is kept, and goes back with the text', () => {
+  const citation = {
+    type: 'page_location',
+    cited_text: 'Up by 25 %',
+    document_index: 0,
+    start_page_number: 5,
+  };
+  const draft = new MsgDraft('assistant');
+  const { deltas } = read(
+    start(0, { type: 'text', text: '' }),
+    delta(0, { type: 'text_delta', text: 'It grows.' }),
+    stop(0),
+    delta(0, { type: 'citations_delta', citation }),
+    end('end_turn'),
+  );
+  for (const one of deltas) draft.add(one);
+  expect(draft.finish().content).toEqual([
+    {
+      type: 'text',
+      text: 'It grows.',
+      citations: [{ start: 0, end: 9, quote: 'Up by 25 %', document: 0, pages: [5, 5] }],
+      providerMeta: { anthropic: { texts: [{ length: 9, citations: [citation] }] } },
+    },
+  ]);
+});
+
 describe('a call is made', () => {
   test.each([['tool_use'], ['end_turn'], ['stop_sequence'], ['pause_turn']])(
     'when it was closed and the answer ends with %s',

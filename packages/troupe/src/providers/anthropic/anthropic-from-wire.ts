@@ -205,7 +205,10 @@ export class AnthropicDecoder implements WireDecoder {
   /** Converts the start or a piece of a block to a delta. */
   *#delta(index: number, piece: JsonObject): Generator<ModelDelta, void, void> {
     const block = this.#open.get(index);
-    if (block === undefined) return;
+    if (block === undefined) {
+      if (isJsonObject(piece['citation'])) yield* this.#text.citeLate(piece['citation']);
+      return;
+    }
     switch (block.type) {
       case 'text':
         return yield* this.#addText(piece);

@@ -36,12 +36,19 @@ export class CitedText {
   /** Ends the text block of the wire: its citations count from now on. */
   *endBlock(): Generator<ModelDelta, void, void> {
     const piece = this.#pieces.at(-1);
-    if (piece === undefined || piece.length === 0 || piece.citations.length === 0) return;
-    const range = { start: this.#start, end: this.#start + piece.length };
-    yield {
-      type: 'citations',
-      citations: piece.citations.map((citation) => ({ ...range, ...toCitation(citation) })),
-    };
+    if (piece !== undefined) yield* this.#told(piece.length, piece.citations);
+  }
+
+  /** Adds a citation that comes behind the end of its text block. */
+  *citeLate(citation: JsonObject): Generator<ModelDelta, void, void> {
+    this.cite(citation);
+    yield* this.#told(this.#pieces.at(-1)?.length ?? 0, [citation]);
+  }
+
+  *#told(length: number, citations: readonly JsonObject[]): Generator<ModelDelta, void, void> {
+    if (length === 0 || citations.length === 0) return;
+    const range = { start: this.#start, end: this.#start + length };
+    yield { type: 'citations', citations: citations.map((one) => ({ ...range, ...toCitation(one) })) };
   }
 
   /** Ends the text, before a block of another type. */
