@@ -4,6 +4,7 @@
 import { parseArgs } from 'node:util';
 
 import { createService } from '@troupe/service';
+import { ToneTtsModel } from 'troupe/testing';
 
 import { check } from './check.ts';
 import { realAgents, standIns } from './agents.ts';
@@ -17,7 +18,9 @@ const { values } = parseArgs({
 });
 
 if (values.check) {
-  await using service = await createService({ agents: standIns() });
+  await using service = await createService({
+    agents: standIns([], new ToneTtsModel({ msPerCharacter: 60 })),
+  });
   await using page = await servePage(service, 0);
   await check(page.url);
 } else {

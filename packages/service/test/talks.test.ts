@@ -101,6 +101,32 @@ test('a second connection to a session ends the first one', async () => {
   expect(second.socket.readyState).toBe(WebSocket.OPEN);
 });
 
+test('a session in which somebody talks takes no runs, and one with a run is not talked in', async () => {
+  const opened = Promise.withResolvers<void>();
+  const model = new (class extends ScriptedModel {
+    override async *stream(
+      ...args: Parameters<ScriptedModel['stream']>
+    ): ReturnType<ScriptedModel['stream']> {
+      await opened.promise;
+      yield* super.stream(...args);
+    }
+  })(['Hello.']);
+  const slow = (): ReActAgent => new ReActAgent({ name: 'slow', model });
+  await using service = await createService({ agents: { ...agents, slow } });
+  const url = await listen(service);
+  const client = new ServiceClient(service.fetch);
+  const session = await client.session('friday');
+  const open = await connect(url, session);
+  const busy = await client.send('POST', `/api/sessions/${session}/runs`, { input: 'Hi.' });
+  expect([busy.status, (await busy.json()).code]).toEqual([409, 'session_busy']);
+  open.socket.send(JSON.stringify({ type: 'client_session_end' }));
+  await open.closed;
+  const other = await client.session('slow');
+  await client.json('POST', `/api/sessions/${other}/runs`, { input: 'Hi.' }, 202);
+  expect(await refusal(url, other)).toBe(409);
+  opened.resolve();
+});
+
 test('the end of the service ends conversations', async () => {
   const service = await createService({ agents });
   const url = await listen(service);

@@ -37,12 +37,19 @@ export interface RequestedRun {
   readonly isNew: boolean;
 }
 
+/** Key of a session in `talking`. */
+export function talkKey(user: string, session: string): string {
+  return JSON.stringify([user, session]);
+}
+
 /** Takes requests about sessions and runs, stores them, and wakes the scheduler. Answers only for the given user. */
 export class RunRequests {
   readonly #store: ServiceStore;
   readonly #scheduler: RunScheduler;
   readonly #agents: AgentTable;
   readonly #now: () => number;
+  /** Sessions in which somebody talks, in this process, by `talkKey`: they take no runs. */
+  readonly talking = new Set<string>();
 
   constructor(store: ServiceStore, scheduler: RunScheduler, agents: AgentTable, now: () => number) {
     this.#store = store;
@@ -96,6 +103,8 @@ export class RunRequests {
     const fingerprint = fingerprintOf(sessionId, request);
     const known = key === undefined ? undefined : await this.#store.runs.byKey(user, requestKey);
     if (known !== undefined) return repeated(known, fingerprint);
+    if (this.talking.has(talkKey(user, sessionId)))
+      throw new ServiceFailure('session_busy', 'Somebody talks with the agent of this session.');
     await this.#assertDecisions(user, sessionId, request);
     const store = this.#store;
     const start = async (tx: SqlQueries): Promise<RequestedRun | { stop: string; run: RunRecord }> => {

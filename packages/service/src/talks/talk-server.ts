@@ -8,7 +8,7 @@ import { WebSocketServer } from 'ws';
 import type { Authenticate, Caller } from '../auth/authenticate.ts';
 import type { UserLimiter } from '../limits/user-limits.ts';
 import { managerOf } from '../runs/run-execution.ts';
-import type { RunRequests } from '../runs/run-requests.ts';
+import { talkKey, type RunRequests } from '../runs/run-requests.ts';
 import type { AgentTable } from '../runs/served-agent.ts';
 import { ServiceFailure } from '../service-failure.ts';
 import type { SessionRecord } from '../store/run-record.ts';
@@ -83,8 +83,7 @@ export class TalkServer {
     const { limiter, requests } = this.#parts;
     limiter.countRequest(user);
     const session = await limiter.admit(user, () => requests.session(user, sessionIdOf(encoded)));
-    if (session.activeRun !== undefined) throw new ServiceFailure('session_busy', 'The session has a run.');
-    const key = JSON.stringify([user, session.id]);
+    const key = talkKey(user, session.id);
     for (let open = this.#talks.get(key); open !== undefined; open = this.#talks.get(key)) {
       open.stop.abort();
       await open.done;
@@ -95,10 +94,12 @@ export class TalkServer {
     const stop = new AbortController();
     const { promise: done, resolve } = Promise.withResolvers<void>();
     this.#talks.set(key, { stop, done });
+    requests.talking.add(key);
     this.#talk(session, request, socket, head, stop)
       .catch((error: unknown) => refuse(socket, error))
       .finally(() => {
         this.#talks.delete(key);
+        requests.talking.delete(key);
         resolve();
       });
   }
@@ -110,8 +111,10 @@ export class TalkServer {
     head: Buffer,
     stop: AbortController,
   ): Promise<void> {
-    const { store, agents, now } = this.#parts;
+    const { store, agents, requests, now } = this.#parts;
     const { user, id } = session;
+    const { activeRun } = await requests.session(user, id); // from now on no run begins
+    if (activeRun !== undefined) throw new ServiceFailure('session_busy', 'The session has a run.');
     const agent = await agents.make(session.agent, { user, session: id, run: undefined });
     try {
       const talker = agents.get(session.agent)?.talk?.(agent) ?? (isTalker(agent) ? agent : undefined);
