@@ -118,7 +118,7 @@ test('a session in which somebody talks takes no runs, and one with a run is not
   const session = await client.session('friday');
   const open = await connect(url, session);
   const busy = await client.send('POST', `/api/sessions/${session}/runs`, { input: 'Hi.' });
-  expect([busy.status, (await busy.json()).code]).toEqual([409, 'session_busy']);
+  expect([busy.status, await busy.json()]).toMatchObject([409, { code: 'session_busy' }]);
   open.socket.send(JSON.stringify({ type: 'client_session_end' }));
   await open.closed;
   const other = await client.session('slow');
