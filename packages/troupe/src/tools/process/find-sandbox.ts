@@ -56,6 +56,8 @@ const EXPECTED = [
 ];
 
 const searches = new Map<string, Promise<SandboxSearch>>();
+/** Searches that have found a sandbox in this process. */
+const held = new Set<string>();
 
 export function isSandbox(search: SandboxSearch): search is Sandbox {
   return 'bwrap' in search;
@@ -63,15 +65,21 @@ export function isSandbox(search: SandboxSearch): search is Sandbox {
 
 /**
  * Finds a bwrap that really confines programs: it is run once per process and user, and the limits of the
- * sandbox are checked from the inside.
+ * sandbox are checked from the inside. Where a sandbox held before, a failure is not remembered: the next search tries again.
  * @param command path of bwrap, or its name in the folders of the system
  * @param runAs user that creates the sandbox
  */
-export function findSandbox(command: string, runAs?: SystemUser): Promise<SandboxSearch> {
+export async function findSandbox(command: string, runAs?: SystemUser): Promise<SandboxSearch> {
   const key = keyOf(command, runAs);
   const search = searches.get(key) ?? firstUsable(command, runAs);
   searches.set(key, search);
-  return search;
+  const found = await search;
+  if (isSandbox(found)) held.add(key);
+  else if (held.has(key)) {
+    if (searches.get(key) === search) searches.delete(key);
+    return { ...found, heldBefore: true };
+  }
+  return found;
 }
 
 /** Makes the next search try bwrap again, after a program could not be started. */

@@ -57,6 +57,8 @@ export async function planProcess(
   if (search !== undefined && isSandbox(search)) return sandboxed(options, command, cwd, search);
   if (search !== undefined && isolation === 'require')
     refuse(`isolation is 'require', but ${search.reason}. To change this: ${search.remedy}.`);
+  if (search?.heldBefore === true)
+    refuse(`The sandbox held before, and fails now: ${search.reason}. To change this: ${search.remedy}.`);
   return {
     start: {
       argv: limitedArgv(options.limits ?? {}, 'outside', command.argv),

@@ -438,6 +438,17 @@ test('a bwrap that holds, and later fails, runs nothing, and is tried again', as
       status: 'ok',
       metadata: { isolation: 'bubblewrap' },
     });
+    writeFileSync(broken, '');
+    expect((await shell('touch ran', { bwrap })).status).toBe('error');
+    const found = await shell('touch ran', { bwrap, isolation: 'require' }); // the search finds the problem now
+    expect(found.output).toContain("isolation is 'require', but the limit of processes outside is reached");
+    const plain = await shell('touch ran', { bwrap }); // runs without isolation only where no sandbox ever held
+    expect([plain.status, plain.output]).toEqual([
+      'error',
+      expect.stringContaining('The sandbox held before, and fails now: the limit of processes outside'),
+    ]);
+    rmSync(broken);
+    expect((await shell('echo well', { bwrap })).metadata).toMatchObject({ isolation: 'bubblewrap' });
     expect(existsSync(join(folder, 'ran'))).toBe(false);
   } finally {
     rmSync(elsewhere, { recursive: true });

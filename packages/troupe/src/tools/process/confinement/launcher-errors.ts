@@ -4,6 +4,8 @@ import { existsSync, readFileSync } from 'node:fs';
 export interface ConfinementProblem {
   readonly reason: string;
   readonly remedy: string;
+  /** Whether programs were confined earlier in this process. @default false */
+  readonly heldBefore?: boolean;
 }
 
 const ALLOW_NAMESPACES = 'allow user namespaces for /usr/bin/bwrap';
