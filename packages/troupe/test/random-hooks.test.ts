@@ -410,7 +410,7 @@ async function finish({ pipeline, agents }: Program, chronicle: Chronicle, count
     const owner = pending && Object.values(agents).find(({ pendingCalls }) => pendingCalls.includes(pending));
     const structured = round % 2 === 1 && { structuredModel: Answer }; // a reply is resumed as it was begun
     const options = { ...structured, decisions: owner === undefined ? [] : allow(owner, chronicle) };
-    const target = owner !== undefined && round % 4 > 1 ? owner : pipeline; // some were asked by a call of the agent alone
+    const target = round % 4 > 1 ? (owner ?? agents.ann) : pipeline; // some replies were begun by a call of the agent alone
     await target.call(undefined, options).catch((error: unknown) => checkError(error, chronicle));
   }
   if (round === MAX_ROUNDS) chronicle.faults.push('the pipeline does not come to its end');
