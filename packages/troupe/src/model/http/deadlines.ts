@@ -25,7 +25,10 @@ export interface Deadlines {
 }
 
 const MINUTE = 60_000;
-export type Limits = Record<keyof Deadlines, number>;
+export type Limits = Readonly<Record<keyof Deadlines, number>>;
+
+/** Deadlines of a model without deadlines of its own. */
+export const DEFAULT_DEADLINES: Deadlines = Object.freeze({});
 
 const DEFAULTS: Limits = {
   connectMs: 2 * MINUTE,
@@ -38,8 +41,9 @@ const DEFAULTS: Limits = {
 const TRAILER_MS = 5000;
 
 /** @throws TroupeError if a limit is not a positive number */
-export function checkDeadlines(deadlines: Deadlines = {}): Limits {
-  const limits = { ...DEFAULTS };
+export function checkDeadlines(deadlines: Deadlines = DEFAULT_DEADLINES): Limits {
+  if (deadlines === DEFAULT_DEADLINES) return DEFAULTS;
+  const limits: { -readonly [Key in keyof Limits]: number } = { ...DEFAULTS };
   for (const key of Object.keys(DEFAULTS) as (keyof Limits)[]) {
     const ms = deadlines[key] ?? DEFAULTS[key];
     if (!(ms > 0))

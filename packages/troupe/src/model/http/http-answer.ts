@@ -81,8 +81,8 @@ export class HttpAnswer {
   #isDone = false;
   #hasEvents = false;
   /** Start of a response without events so far, for errors. */
-  #sample = '';
-  readonly #sampleDecoder = new TextDecoder();
+  #firstPieces: readonly Uint8Array[] = [];
+  #firstBytes = 0;
 
   constructor({ call, origin, secrets, framing, newDecoder, complete }: HttpAnswerOptions) {
     this.#complete = complete;
@@ -129,8 +129,10 @@ export class HttpAnswer {
       if (this.#isDone || this.#decoder.isOver === true) return [];
       return this.#inOneBatch((batch) => this.#readAll(this.#framing.end(), batch));
     }
-    if (!this.#hasEvents && this.#sample.length < MAX_SAMPLE)
-      this.#sample += this.#sampleDecoder.decode(bytes.subarray(0, MAX_ERROR), { stream: true });
+    if (!this.#hasEvents && this.#firstBytes < MAX_SAMPLE) {
+      this.#firstPieces = [...this.#firstPieces, bytes.subarray(0, MAX_ERROR)];
+      this.#firstBytes += bytes.length;
+    }
     const feed = (): readonly AnswerEvent[] => this.#framing.feed(bytes);
     return this.#inOneBatch((batch) => this.#readAll(this.#framed(feed), batch));
   }
@@ -156,7 +158,10 @@ export class HttpAnswer {
   }
 
   #readAll(events: readonly AnswerEvent[], batch: ModelDelta[]): void {
-    this.#hasEvents ||= events.some(({ whole }) => whole === undefined);
+    if (!this.#hasEvents && events.some(({ whole }) => whole === undefined)) {
+      this.#hasEvents = true;
+      this.#firstPieces = [];
+    }
     for (const event of events) {
       if (this.#isDone || this.#decoder.isOver === true) return; // whatever follows counts no more
       const repeated = this.#repeated.read(event);
@@ -232,7 +237,9 @@ export class HttpAnswer {
 
   /** Error for a response with an early end, or without an answer. */
   #incomplete(): Error {
-    const text = withoutSecrets(this.#sample, this.#secrets);
+    const decoder = new TextDecoder();
+    const sample = this.#firstPieces.map((piece) => decoder.decode(piece, { stream: true })).join('');
+    const text = withoutSecrets(sample, this.#secrets);
     const isForeign = !this.#hasEvents && /\S/.test(text);
     return isForeign
       ? foreignResponse(this.#origin, 'it holds no event', text)

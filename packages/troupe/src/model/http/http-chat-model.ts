@@ -22,7 +22,7 @@ import { mergeGeneration } from '../generation.ts';
 import { withOrigin } from '../model-error.ts';
 import { PromptMaker } from '../prompt-maker.ts';
 import { checkToolChoice } from '../tool-choice.ts';
-import { checkDeadlines, type Deadlines } from './deadlines.ts';
+import { checkDeadlines, DEFAULT_DEADLINES, type Deadlines } from './deadlines.ts';
 import { TextAnswerFraming } from './answer-framing.ts';
 import { HttpAnswer, type WireCall, type WireDecoder } from './http-answer.ts';
 import { secretsInQuery } from './headers.ts';
@@ -140,7 +140,7 @@ export abstract class HttpChatModel extends ChatModelBase {
     const startedAt = monotonic();
     const generation = mergeGeneration(this.generation, request.generation);
     const prompt = await this.#prompts.make({ ...request, generation }, signal);
-    const { pricing, fetch = platformFetch, deadlines = {} } = this.#options;
+    const { pricing, fetch = platformFetch, deadlines = DEFAULT_DEADLINES } = this.#options;
     const origin = { vendor: this.vendorName, model: this.modelName, host: this.host };
     try {
       const settings = await settleHttp(this.#options, request.http, signal);
