@@ -3,7 +3,7 @@ import { ReActAgent, tool } from 'troupe';
 import { ScriptedModel } from 'troupe/testing';
 import { expect, test } from 'vitest';
 
-import { sampleOf } from '../../troupe/test/fair-sample.ts';
+import { RUNS_IN_FULL, sampleOf } from '../../troupe/test/fair-sample.ts';
 import { createService, type Service } from '../src/index.ts';
 import { ServiceClient } from './service-client.ts';
 
@@ -219,79 +219,83 @@ function requestsFor(owned: Owned): Readonly<Record<string, fc.Arbitrary<Sent>>>
   };
 }
 
-test('no request of another user to any operation sees or changes anything, with ids, cursors, keys and event numbers of the owner', async () => {
-  await using service = await createService({
-    agents: { assistant: agent },
-    auth: (request) => ({ user: request.headers.get('x-user') ?? 'nobody' }),
-    limits: { requestsPerMinute: Infinity, openRuns: Infinity },
-    shutdownMs: 0,
-  });
-  const anna = clientOf(service, 'anna');
-  const owned = await prepare(anna);
-  expect(owned.pending).toHaveLength(1);
-  const before = await seenBy(anna, owned);
-  expect(before.split(SECRET).length).toBeGreaterThan(10);
+test(
+  'no request of another user to any operation sees or changes anything, with ids, cursors, keys and event numbers of the owner',
+  async () => {
+    await using service = await createService({
+      agents: { assistant: agent },
+      auth: (request) => ({ user: request.headers.get('x-user') ?? 'nobody' }),
+      limits: { requestsPerMinute: Infinity, openRuns: Infinity },
+      shutdownMs: 0,
+    });
+    const anna = clientOf(service, 'anna');
+    const owned = await prepare(anna);
+    expect(owned.pending).toHaveLength(1);
+    const before = await seenBy(anna, owned);
+    expect(before.split(SECRET).length).toBeGreaterThan(10);
 
-  const { paths } = (await anna.json('GET', '/openapi.json')) as { paths: Record<string, object> };
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.keys(methods).map((method) => `${method} ${path}`),
-  );
-  const bodies = requestsFor(owned);
-  expect(Object.keys(bodies).toSorted()).toEqual(operations.toSorted());
+    const { paths } = (await anna.json('GET', '/openapi.json')) as { paths: Record<string, object> };
+    const operations = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method} ${path}`),
+    );
+    const bodies = requestsFor(owned);
+    expect(Object.keys(bodies).toSorted()).toEqual(operations.toSorted());
 
-  const ids: Readonly<Record<string, readonly string[]>> = {
-    session: owned.sessions,
-    chat: owned.sessions,
-    run: owned.runs,
-    response: owned.runs.map((id) => `resp_${id}`),
-    schedule: owned.schedules,
-    agent: ['assistant'],
-  };
-  const request = fc.constantFrom(...operations).chain((operation) => {
-    const [method = '', path = ''] = operation.split(' ');
-    const guesses = fc.constantFrom('0', '1', '1', '1', '%2e%2e', '..%2f..');
-    return fc
-      .tuple(
-        bodies[operation] ?? fc.constant<Sent>({}),
-        fc.nat(1),
-        guesses,
-        fc.constantFrom('0', '1', '5', '999999'),
-      )
-      .map(([sent, which, guess, lastEventId]) => ({
-        operation,
-        method: method.toUpperCase(),
-        url: path.replace(/\{(\w+)\}/g, (_, name: string) => {
-          const own = ids[name] ?? [];
-          return guess === '1' ? encodeURIComponent(own[which % own.length] ?? '') : guess;
-        }),
-        sent,
-        lastEventId,
-      }));
-  });
-  let users = 0;
-  const asked = new Set<string>();
-  await fc.assert(
-    fc.asyncProperty(fc.array(request, { minLength: 4, maxLength: 12 }), async (list) => {
-      const eve = clientOf(service, `eve${users++}`);
-      for (const { operation, method, url, sent, lastEventId } of list) {
-        asked.add(operation);
-        const response = await eve.send(method, url + (sent.query ?? ''), sent.body, {
-          'last-event-id': lastEventId,
-          'idempotency-key': 'k1',
-          'mcp-session-id': owned.sessions[0] ?? '',
-          'a2a-version': '1.0',
-          accept: 'application/json, text/event-stream',
-        });
-        if (operation === 'get /mcp/{agent}') await response.body?.cancel(); // stays open
-        else expect(await response.text(), operation).not.toContain(SECRET);
-        expect(response.status, operation).toBeLessThan(500);
-      }
-    }),
-    { numRuns: sampleOf('sequences of requests of another user', 1000, 100) },
-  );
-  expect(operations.filter((operation) => !asked.has(operation))).toEqual([]);
-  expect(await seenBy(anna, owned)).toBe(before);
-});
+    const ids: Readonly<Record<string, readonly string[]>> = {
+      session: owned.sessions,
+      chat: owned.sessions,
+      run: owned.runs,
+      response: owned.runs.map((id) => `resp_${id}`),
+      schedule: owned.schedules,
+      agent: ['assistant'],
+    };
+    const request = fc.constantFrom(...operations).chain((operation) => {
+      const [method = '', path = ''] = operation.split(' ');
+      const guesses = fc.constantFrom('0', '1', '1', '1', '%2e%2e', '..%2f..');
+      return fc
+        .tuple(
+          bodies[operation] ?? fc.constant<Sent>({}),
+          fc.nat(1),
+          guesses,
+          fc.constantFrom('0', '1', '5', '999999'),
+        )
+        .map(([sent, which, guess, lastEventId]) => ({
+          operation,
+          method: method.toUpperCase(),
+          url: path.replace(/\{(\w+)\}/g, (_, name: string) => {
+            const own = ids[name] ?? [];
+            return guess === '1' ? encodeURIComponent(own[which % own.length] ?? '') : guess;
+          }),
+          sent,
+          lastEventId,
+        }));
+    });
+    let users = 0;
+    const asked = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(fc.array(request, { minLength: 4, maxLength: 12 }), async (list) => {
+        const eve = clientOf(service, `eve${users++}`);
+        for (const { operation, method, url, sent, lastEventId } of list) {
+          asked.add(operation);
+          const response = await eve.send(method, url + (sent.query ?? ''), sent.body, {
+            'last-event-id': lastEventId,
+            'idempotency-key': 'k1',
+            'mcp-session-id': owned.sessions[0] ?? '',
+            'a2a-version': '1.0',
+            accept: 'application/json, text/event-stream',
+          });
+          if (operation === 'get /mcp/{agent}') await response.body?.cancel(); // stays open
+          else expect(await response.text(), operation).not.toContain(SECRET);
+          expect(response.status, operation).toBeLessThan(500);
+        }
+      }),
+      { numRuns: sampleOf('sequences of requests of another user', 1000, 100) },
+    );
+    expect(operations.filter((operation) => !asked.has(operation))).toEqual([]);
+    expect(await seenBy(anna, owned)).toBe(before);
+  },
+  RUNS_IN_FULL ? 300_000 : 60_000,
+);
 
 test('two users with sessions of one id never meet', async () => {
   await using service = await createService({

@@ -9,7 +9,7 @@ import { ServiceClient as RemoteClient } from 'troupe/client';
 import { ScriptedModel } from 'troupe/testing';
 import { expect, onTestFinished, test } from 'vitest';
 
-import { casesOf, sampleOf } from '../../troupe/test/fair-sample.ts';
+import { casesOf, RUNS_IN_FULL, sampleOf } from '../../troupe/test/fair-sample.ts';
 
 import { createService, postgresStorage, type Service } from '../src/index.ts';
 import { hasPostgres, useDatabase } from './postgres-database.ts';
@@ -121,21 +121,24 @@ const FLAGS = [
   '--disable-warning=ExperimentalWarning',
 ];
 
+const messages = sampleOf('messages to one session of several processes', 100, 8);
+const TIMEOUT = RUNS_IN_FULL ? 300_000 : 60_000;
 const PROCESSES = casesOf('numbers of processes on one session', [3, 2], 1);
 
 test.each(PROCESSES)(
   '%i processes on one session in SQLite never run two runs at once, and lose no message',
   (count) => queueWith(count, 'sqlite'),
+  TIMEOUT,
 );
 
 test.runIf(hasPostgres).each(PROCESSES)(
   '%i processes on one session in PostgreSQL never run two runs at once, and lose no message',
   (count) => queueWith(count, 'postgres'),
+  TIMEOUT,
 );
 
 /** Sends messages to one session through several processes, and reads each run by another one. */
 async function queueWith(count: number, kind: 'sqlite' | 'postgres'): Promise<void> {
-  const messages = sampleOf('messages to one session of several processes', 100, 8);
   const dir = mkdtempSync(join(tmpdir(), 'troupe-queue-'));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const file = join(dir, 'work');
