@@ -19,7 +19,7 @@ const model = new LlamaCppModel({
   library: () => import(pathToFileURL(LOCAL_LLM_LIBRARY).href),
   contextSize: 2048,
   threads: 1,
-  generation: { temperature: 0, maxTokens: 80 },
+  generation: { temperature: 0, maxTokens: 220 },
 });
 afterAll(() => model.dispose());
 
@@ -40,14 +40,21 @@ test(
       await memory.record([Msg.user(said)]).catch((error: unknown) => failures.push(String(error)));
     const kept = (await memory.list()).map(({ text }) => text).toReversed();
     const scores: Record<string, { asked: number; found: number; wrong: number }> = {};
+    const told = remarks.map(({ statement }) => statement).join(' ');
     for (const { kind, question, expected, wrong } of person?.questions ?? []) {
+      if (expected !== undefined && !told.includes(expected)) continue;
       const text = (await memory.retrieve([Msg.user(question)])).toLowerCase();
       const score = (scores[kind] ??= { asked: 0, found: 0, wrong: 0 });
       score.asked++;
       if (expected !== undefined && text.includes(expected.toLowerCase())) score.found++;
       if (wrong.some((one) => text.includes(one.toLowerCase()))) score.wrong++;
     }
-    console.log(`${remarks.length} remarks, ${failures.length} without a valid answer\n`, kept, scores);
-    expect(kept.length).toBeGreaterThan(0);
+    console.log(
+      `${remarks.length} remarks, ${failures.length} without a valid answer\n`,
+      kept,
+      scores,
+      failures[0],
+    );
+    expect(failures.filter((failure) => !failure.startsWith('StructuredOutputError'))).toEqual([]);
   },
 );
