@@ -151,7 +151,9 @@ export class RunJournal {
 
 /** The result of a tool call that was started and has no result. */
 function unknownOutcome({ key, name }: Step): string {
-  const id = /tool:(.*)#\d+$/.exec(key)?.[1] ?? key;
+  const start = key.indexOf('tool:');
+  const end = key.lastIndexOf('#');
+  const id = start >= 0 && end > start && /^\d+$/.test(key.slice(end + 1)) ? key.slice(start + 5, end) : key;
   const result = { type: 'tool_result', id, name, output: UNKNOWN_OUTCOME, status: 'error' };
   return JSON.stringify({ kind: 'result', result });
 }

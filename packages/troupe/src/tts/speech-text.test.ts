@@ -104,4 +104,8 @@ describe('SentenceSplitter', () => {
       expect(sentences(pieces).join('').replace(/\s/g, '')).toBe(text.replace(/\s/g, ''));
     }
   });
+
+  it('reads hundreds of thousands of empty lines in linear time', () => {
+    expect(sentences([`One.${'\n'.repeat(300_000)}x${' '.repeat(300_000)}y. Two.`])).toEqual(['One.', 'x y.', 'Two.']);
+  });
 });

@@ -99,8 +99,16 @@ const LEAST_LENGTH = 20;
 /** Longest piece; a longer one is cut behind a comma or a word. */
 const MOST_LENGTH = 400;
 const ABBREVIATION =
-  /(?:^|[\s("'])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|No|vs|etc|e\.g|i\.e|approx|Inc|Ltd|Co|Fig|cf|bzw|z\.B|d\.h|ca|Nr)\.\s*$/;
-const LIST_NUMBER = /(?:^|\n)\s*\d{1,3}[.)]\s*$/;
+  /(?:^|[\s("'])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|No|vs|etc|e\.g|i\.e|approx|Inc|Ltd|Co|Fig|cf|bzw|z\.B|d\.h|ca|Nr)\.$/;
+const LIST_NUMBER = /^\d{1,3}[.)]$/;
+const WIDE_END = /[。！？]["'」』）]?$/;
+
+/** The last line of a piece without the white space around it, and whether the line has ended. */
+function lastLineOf(piece: string): { readonly line: string; readonly isEnded: boolean } {
+  const text = piece.trimEnd();
+  const line = text.slice(text.lastIndexOf('\n') + 1).trimStart();
+  return { line, isEnded: piece.includes('\n', text.length) };
+}
 
 /**
  * Cuts text that arrives in pieces into sentences. A sentence is complete when the next one has begun, at the end of a line, or at
@@ -136,10 +144,11 @@ export class SentenceSplitter {
     for (const [i, segment] of segments.entries()) {
       piece += segment;
       const isLast = i === segments.length - 1;
-      if (isLast && !isEnd && !/\n\s*$/.test(piece) && !/[。！？]["'」』）]?\s*$/.test(piece)) break;
-      if (!isLast && (ABBREVIATION.test(piece) || LIST_NUMBER.test(piece))) continue;
+      const { line, isEnded } = lastLineOf(piece);
+      if (isLast && !isEnd && !isEnded && !WIDE_END.test(line)) break;
+      if (!isLast && (ABBREVIATION.test(line) || LIST_NUMBER.test(line))) continue;
       const isLong = this.#isFirst || piece.trim().length >= LEAST_LENGTH;
-      if (!isLong && !/\n\s*$/.test(piece)) continue;
+      if (!isLong && !isEnded) continue;
       this.#push(sentences, piece);
       piece = '';
     }

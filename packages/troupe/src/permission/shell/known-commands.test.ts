@@ -186,6 +186,7 @@ test.each([
   'awk 1 FS=x a',
   "awk 'BEGIN{print ENVIRON[1]}'",
   "awk 'BEGIN{f(1)}'",
+  "awk 'BEGIN{x=1f(1)}'",
   'jq -f a b',
   'jq --from-file a b',
   "jq -n '$ ENV'",
@@ -227,4 +228,11 @@ test.each([
   ['chmod 777 a', undefined],
 ])('%j edits %j', (text, files) => {
   expect(editedBy(wordsOf(text))?.map((word) => word.text)).toEqual(files);
+});
+
+test.each(['a', '1', 'a1'])('a million times %j in a program of awk is read in linear time', (letters) => {
+  const [command, ...words] = wordsOf("awk '{ print }' a");
+  const [program, ...files] = words;
+  const long = { ...program, text: `{ print ${letters.repeat(1_000_000)} }` } as ShellWord;
+  expect(isReadOnly([command, long, ...files].filter((word) => word !== undefined))).toBe(true);
 });

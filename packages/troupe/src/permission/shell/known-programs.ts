@@ -37,11 +37,17 @@ export function filesOfSed({ operands, options }: CommandArguments): CommandArgu
 
 export function isHarmlessAwk({ operands: [program, ...files], isMixed }: CommandArguments): boolean {
   if (program === undefined || isMixed || AWK_OUTSIDE.test(program.text)) return false;
-  const called = program.text.matchAll(/([A-Za-z_]\w*)\s*\(/g);
+  const called = program.text.matchAll(/(?<!\w)(\w+)\s*\(/g);
   return (
-    Array.from(called).every(([, name = '']) => AWK_FUNCTIONS.has(name)) &&
+    Array.from(called).every(([, word = '']) => isAwkFunction(word)) &&
     !files.some(({ text }) => AWK_OPERAND.test(text))
   );
+}
+
+/** Whether awk calls nothing but its own functions by a word before a parenthesis. A number may stand right before the name: `1system(…)`. */
+function isAwkFunction(word: string): boolean {
+  const name = word.replace(/^\d+/, '');
+  return name === '' || AWK_FUNCTIONS.has(name);
 }
 
 export function isHarmlessJq({ operands }: CommandArguments): boolean {
