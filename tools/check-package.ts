@@ -174,11 +174,25 @@ function installAlone(tarball: string, dependencies: object, packages: readonly 
   const modules = join(dir, 'node_modules');
   mkdirSync(join(modules, 'troupe'), { recursive: true });
   run('tar', ['-xzf', tarball, '-C', join(modules, 'troupe'), '--strip-components=1'], dir);
-  for (const name of [...Object.keys(dependencies), ...packages]) {
-    mkdirSync(dirname(join(modules, name)), { recursive: true });
-    symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
+  const waiting = [...Object.keys(dependencies), ...packages];
+  for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+    const [source, target] = [join(ROOT, 'node_modules', name), join(modules, name)];
+    if (existsSync(target)) continue;
+    mkdirSync(dirname(target), { recursive: true });
+    if (name.startsWith('@troupe/')) waiting.push(...copyPackage(source, target));
+    else symlinkSync(source, target);
   }
   return dir;
+}
+
+/** Copies what is published of a package, so that it shares the `troupe` of its project. Returns the names of its dependencies. */
+function copyPackage(source: string, target: string): string[] {
+  for (const file of ['package.json', 'dist'])
+    cpSync(join(source, file), join(target, file), { recursive: true });
+  const { dependencies = {} } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')) as {
+    dependencies?: object;
+  };
+  return Object.keys(dependencies);
 }
 
 /** Compiles a program that imports every entry, with `skipLibCheck: false`, where no optional package is installed. */

@@ -582,8 +582,10 @@ describe('mistakes', () => {
       await expect(session.load('s', components)).rejects.toThrow("can't be the name of a component");
     }
     await expect(session.save('s', { bag: {} as never })).rejects.toThrow(
-      "The component 'bag' is not a StateModule.",
+      "The component 'bag' is not a StateModule. Give an agent,",
     );
+    const foreign = { stateDict: () => ({}), loadStateDict() {} };
+    await expect(session.save('s', { bag: foreign as never })).rejects.toThrow('another copy of troupe');
     expect(await session.exists('s')).toBe(false);
   });
 

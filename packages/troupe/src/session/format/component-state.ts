@@ -27,7 +27,16 @@ export class ComponentState extends StateModule {
         );
       }
       if (!(module instanceof StateModule)) {
-        throw new SessionError(`The component '${name}' is not a StateModule.`, undefined, 'invalid_input');
+        const { stateDict } = Object(module) as { stateDict?: unknown };
+        const advice =
+          typeof stateDict === 'function'
+            ? 'It is made by another copy of troupe: `npm ls troupe` shows all copies; install one version.'
+            : 'Give an agent, a memory, or an object of a class that extends StateModule.';
+        throw new SessionError(
+          `The component '${name}' is not a StateModule. ${advice}`,
+          undefined,
+          'invalid_input',
+        );
       }
       const path = pathInOthers(name, components);
       if (path === undefined) Reflect.set(this, name, module);
