@@ -394,7 +394,7 @@ describe('a decision', () => {
         { id, verdict: 'deny' },
       ],
     });
-    await expect(twice).rejects.toEqual(refusal('has been decided already'));
+    await expect(twice).rejects.toEqual(refusal('has two decisions here: give one for each'));
     await agent.call(undefined, { decisions: [{ id, verdict: 'allow' }] });
     const again = agent.call(undefined, { decisions: [{ id, verdict: 'allow' }] });
     await expect(again).rejects.toEqual(refusal('There is no pending tool call'));

@@ -240,6 +240,8 @@ export class OpenExchange {
   }
 
   #whyUnknown(id: unknown): string {
+    if (this.statuses.pending.some((pending) => pending.id === id))
+      return 'has two decisions here: give one for each pending tool call';
     const isToolCallId = this.statuses.pending.some(({ call }) => call.id === id);
     if (isToolCallId) return 'is a tool call: decide by the `id` that stands beside `call` in pendingCalls';
     return 'was never asked for, or has been decided already: read pendingCalls again';
