@@ -194,7 +194,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const close = async (): Promise<void> => {
     closing.abort();
     clearInterval(ticking);
-    await talks.close();
+    await talks.close(shutdownMs);
     const closed = servers.map((server) => {
       const done = once(server, 'close');
       server.close();

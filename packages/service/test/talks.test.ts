@@ -1,9 +1,11 @@
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { connect as connectTcp, type AddressInfo, type Socket } from 'node:net';
 
 import { ReActAgent } from 'troupe';
 import { RealtimeAgent } from 'troupe/realtime';
 import { ScriptedModel, ScriptedRealtimeModel } from 'troupe/testing';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 
 import { createService, type Service, type ServiceOptions } from '../src/index.ts';
@@ -45,6 +47,31 @@ async function connect(
   };
   await until('agent_ready');
   return { socket, events, closed, until };
+}
+
+/** A connection that has asked for an upgrade, and keeps its half open whatever the service does. */
+async function rawUpgrade(url: string, session: string): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  const socket = connectTcp({ host: hostname, port: Number(port), allowHalfOpen: true });
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  socket.write(
+    `GET /api/sessions/${session}/talk HTTP/1.1\r\nhost: ${hostname}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+  );
+  return socket;
+}
+
+/** A server of a program's own. `closed` resolves when the service's end of an upgraded connection is closed. */
+async function serverOf(service: Service): Promise<{ readonly url: string; readonly closed: Promise<void> }> {
+  const server = createServer();
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  server.on('upgrade', (request, socket, head) => {
+    socket.once('close', () => resolve());
+    service.upgrade(request, socket, head);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, closed };
 }
 
 /** The status with which the service refuses a connection. */
@@ -176,4 +203,49 @@ test('agents that can not talk, unknown sessions and users beyond their limits a
   expect(await refusal(url, 'nobody')).toBe(404);
   expect(await refusal(url, '%zz')).toBe(404);
   expect(await refusal(url, session)).toBe(429);
+});
+
+test('a client that leaves before its conversation begins keeps nothing occupied', async () => {
+  const [making, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const hesitant = async (): Promise<RealtimeAgent> => {
+    making.resolve();
+    await left.promise;
+    return new RealtimeAgent({ name: 'Friday', realtimeModel: new ScriptedRealtimeModel([]) });
+  };
+  await using service = await createService({ agents: { hesitant } });
+  const { url, closed } = await serverOf(service);
+  const client = new ServiceClient(service.fetch);
+  const session = await client.session('hesitant');
+  const socket = await rawUpgrade(url, session);
+  await making.promise;
+  socket.resetAndDestroy();
+  await closed;
+  left.resolve();
+  const start = (): Promise<Response> => client.send('POST', `/api/sessions/${session}/runs`, { input: 'Hi.' });
+  await expect.poll(async () => (await start()).status).toBe(202);
+});
+
+test('a refused connection is closed, even if its client keeps its half open', async () => {
+  await using service = await createService({ agents });
+  const { url, closed } = await serverOf(service);
+  const socket = await rawUpgrade(url, 'nobody');
+  onTestFinished(() => void socket.destroy());
+  const [answer] = await once(socket, 'data');
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 404 /);
+  await closed;
+});
+
+test('the end of the service does not wait for a conversation that does not begin', async () => {
+  const making = Promise.withResolvers<void>();
+  const never = (): Promise<ReActAgent> => {
+    making.resolve();
+    return new Promise(() => {});
+  };
+  const service = await createService({ agents: { never }, shutdownMs: 0 });
+  const url = await listen(service);
+  const session = await new ServiceClient(service.fetch).session('never');
+  const socket = await rawUpgrade(url, session);
+  onTestFinished(() => void socket.destroy());
+  await making.promise;
+  await service.close();
 });

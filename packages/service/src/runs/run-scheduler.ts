@@ -318,7 +318,7 @@ function isDefined<T>(value: T | undefined): value is T {
 }
 
 /** Waits for a promise, at most `ms`. */
-async function within(promise: Promise<unknown>, ms: number): Promise<void> {
+export async function within(promise: Promise<unknown>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   await Promise.race([promise, new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);
   clearTimeout(timer);

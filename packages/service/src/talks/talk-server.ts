@@ -3,12 +3,13 @@ import type { Duplex } from 'node:stream';
 
 import { getLogger, type AgentBase } from 'troupe';
 import { serveTalk, type Talker } from 'troupe/realtime';
-import { WebSocketServer } from 'ws';
+import { WebSocketServer, type WebSocket } from 'ws';
 
 import type { Authenticate, Caller } from '../auth/authenticate.ts';
 import type { UserLimiter } from '../limits/user-limits.ts';
 import { managerOf } from '../runs/run-execution.ts';
 import { talkKey, type RunRequests } from '../runs/run-requests.ts';
+import { within } from '../runs/run-scheduler.ts';
 import type { AgentTable } from '../runs/served-agent.ts';
 import { ServiceFailure } from '../service-failure.ts';
 import type { SessionRecord } from '../store/run-record.ts';
@@ -55,6 +56,8 @@ export class TalkServer {
     perMessageDeflate: false,
     handleProtocols: (protocols) => (protocols.has(PROTOCOL) ? PROTOCOL : false),
   });
+  /** Connections that are upgraded or refused: Node's server does not close these. */
+  readonly #sockets = new Set<Duplex>();
   #isClosed = false;
 
   constructor(parts: TalkParts) {
@@ -64,15 +67,18 @@ export class TalkServer {
   /** Takes an upgrade of an HTTP connection, or refuses it. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => socket.destroy());
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
     this.#upgrade(request, socket, head).catch((error: unknown) => refuse(socket, error));
   }
 
-  /** Ends all conversations. */
-  async close(): Promise<void> {
+  /** Ends all conversations, and waits for them for `graceMs`. */
+  async close(graceMs: number): Promise<void> {
     this.#isClosed = true;
     for (const { stop } of this.#talks.values()) stop.abort();
-    await Promise.all([...this.#talks.values()].map(({ done }) => done));
+    await within(Promise.all([...this.#talks.values()].map(({ done }) => done)), graceMs);
     this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -128,11 +134,8 @@ export class TalkServer {
       agent.onOutcome(async () => {
         await manager.saveSession();
       });
-      const upgraded =
-        Promise.withResolvers<Parameters<Parameters<WebSocketServer['handleUpgrade']>[3]>[0]>();
-      socket.once('close', () => upgraded.reject(new Error('The client has left.')));
-      this.#server.handleUpgrade(request, socket, head, (made) => upgraded.resolve(made));
-      const webSocket = await upgraded.promise;
+      const webSocket = this.#accept(request, socket, head);
+      if (webSocket === undefined) return;
       const pings = setInterval(() => webSocket.ping(), PING_MS);
       let usage: Parameters<typeof store.usage.add>[2] | undefined;
       try {
@@ -153,6 +156,13 @@ export class TalkServer {
     } finally {
       await agent[Symbol.asyncDispose]();
     }
+  }
+
+  /** @returns undefined if the client has left, or its request was none of a WebSocket: `ws` has answered it then */
+  #accept(request: IncomingMessage, socket: Duplex, head: Buffer): WebSocket | undefined {
+    let accepted: WebSocket | undefined;
+    this.#server.handleUpgrade(request, socket, head, (made) => (accepted = made)); // calls at once, or never
+    return accepted;
   }
 
   /** A page of another origin could use a login of this browser. */
@@ -217,6 +227,7 @@ function refuse(socket: Duplex, error: unknown): void {
     detail: failure.message,
     code: failure.code,
   });
+  socket.once('finish', () => socket.destroy()); // a client that never closes its half would keep it open
   socket.end(
     `HTTP/1.1 ${failure.status} Refused\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
