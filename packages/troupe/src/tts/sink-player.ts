@@ -44,6 +44,11 @@ export class SinkPlayer implements AudioPlayer {
     this.#sink = sink;
   }
 
+  /** The item that is played, or that comes next. While the sink is written to, the item of that sound. */
+  get currentItem(): string | undefined {
+    return this.#items.keys().next().value;
+  }
+
   play(itemId: string, audio: PcmAudio): void {
     if (this.#endedMs.has(itemId) || audio.data.length === 0) return;
     const item = this.#itemOf(itemId);

@@ -65,6 +65,26 @@ function lineOf(msg: Msg): string {
 }
 
 describe('RealtimeAgent', () => {
+  it('says nothing more to the player about a response that was cut off', async () => {
+    const model = new ScriptedRealtimeModel([{ text: 'One two three four.', isOpen: true }, { text: 'Yes?' }]);
+    const agent = new RealtimeAgent({ name: 'Friday', realtimeModel: model, console: false });
+    const player = new SinkPlayer(NOWHERE);
+    const finished: string[] = [];
+    const finish = player.finish.bind(player);
+    player.finish = (itemId) => {
+      finished.push(itemId);
+      finish(itemId);
+    };
+    await using talk = await agent.connect({ player });
+    model.connection.say('Count.');
+    await clock.advance(300);
+    const known = finished.length;
+    await talk.interrupt();
+    model.connection.say('And?');
+    await clock.advance(2000);
+    expect([...new Set(finished.slice(known))]).toEqual(['item_2']);
+  });
+
   it('answers a spoken turn, and stores the words of both sides', async () => {
     const { model, agent, talk, history } = await talkWith([{ text: 'It is sunny in Lisbon.' }]);
     model.connection.say('How is the weather?');

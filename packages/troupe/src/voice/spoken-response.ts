@@ -103,10 +103,8 @@ export class SpokenResponse {
       this.#status = event.status;
       this.#usage = event.usage;
       this.#message = event.message;
-      for (const [id, item] of this.#items) {
-        item.endPiece();
-        if (this.#withSound.has(id)) player.finish(id);
-      }
+      for (const item of this.#items.values()) item.endPiece();
+      if (!this.#isHeld && !this.isCut) for (const id of this.#withSound) player.finish(id);
     } else if (this.#isHeld || this.isCut || this.isDone) {
       return;
     } else if (event.type === 'audio_delta') {

@@ -170,6 +170,34 @@ describe('serveTalk', () => {
     await done;
   });
 
+  it('names the item of each sound, also after the person has cut off an open response', async () => {
+    const first = { text: 'One two three four five six seven.', isOpen: true };
+    const { model, socket, done, history } = await serve(
+      [first, { text: 'Yes, please.' }],
+      {},
+      { reports_playback: true },
+    );
+    const playedMs = new Map<string, number>();
+    const play = async (ms: number): Promise<void> => {
+      const known = socket.of('agent_response_audio_delta').length;
+      for (let i = 0; i < ms; i += 20) await clock.advance(20);
+      for (const { item_id, delta } of socket.of('agent_response_audio_delta').slice(known)) {
+        const item = String(item_id);
+        playedMs.set(item, (playedMs.get(item) ?? 0) + Buffer.from(String(delta), 'base64').length / 48);
+        socket.say({ type: 'client_playback', item_id: item, played_ms: playedMs.get(item) });
+      }
+    };
+    model.connection.say('Count.');
+    await play(700);
+    model.connection.say('Stop!'); // the model answers that the response was cancelled
+    await play(1000);
+    expect([...playedMs.keys()]).toEqual(['item_1', 'item_2']);
+    expect(playedMs.get('item_2')).toBe(600);
+    expect((await history()).at(-1)).toBe('Friday: Yes, please.');
+    socket.leave();
+    await done;
+  });
+
   it('never counts more than was sent as played', async () => {
     const { model, socket, done, history } = await serve([{ text: 'One two three four five six seven.' }]);
     model.connection.say('Count.');

@@ -12,22 +12,16 @@ const MAX_REPORTS = 64;
  */
 export class SocketPlayer implements AudioPlayer {
   readonly #player: SinkPlayer;
-  /** Items with sound to come, in order. */
-  readonly #items = new Set<string>();
   readonly #reports = new Map<string, number>();
   /** Whether the other end reports from the start: then sound without a report was not played. */
   hasReports = false;
 
   constructor(send: (itemId: string, audio: PcmAudio) => void | Promise<void>) {
     const sink: AudioSink = {
-      write: (audio) => {
-        const [itemId = ''] = this.#items;
-        return send(itemId, audio);
-      },
+      write: (audio) => send(this.#player.currentItem ?? '', audio),
       flush: () => {},
     };
     this.#player = new SinkPlayer(sink);
-    this.#player.onEnd(({ itemId }) => void this.#items.delete(itemId));
   }
 
   /** Takes a report of the other end. It never counts for more than what was sent, or for less than a report before. */
@@ -42,12 +36,10 @@ export class SocketPlayer implements AudioPlayer {
   }
 
   play(itemId: string, audio: PcmAudio): void {
-    this.#items.add(itemId);
     this.#player.play(itemId, audio);
   }
 
   finish(itemId: string): void {
-    this.#items.add(itemId);
     this.#player.finish(itemId);
   }
 
