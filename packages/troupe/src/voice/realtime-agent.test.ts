@@ -66,7 +66,10 @@ function lineOf(msg: Msg): string {
 
 describe('RealtimeAgent', () => {
   it('says nothing more to the player about a response that was cut off', async () => {
-    const model = new ScriptedRealtimeModel([{ text: 'One two three four.', isOpen: true }, { text: 'Yes?' }]);
+    const model = new ScriptedRealtimeModel([
+      { text: 'One two three four.', isOpen: true },
+      { text: 'Yes?' },
+    ]);
     const agent = new RealtimeAgent({ name: 'Friday', realtimeModel: model, console: false });
     const player = new SinkPlayer(NOWHERE);
     const finished: string[] = [];

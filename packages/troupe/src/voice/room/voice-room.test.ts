@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { lineLogger } from '../../config/logger.ts';
+import { withRunConfig } from '../../config/run-config.ts';
 import { findHistoryFaults } from '../../message/history.ts';
 import { ReActAgent } from '../../react/react-agent.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
@@ -171,6 +173,30 @@ describe('VoiceRoom', () => {
     expect(events).toContain('A0 response_created');
     expect(events).toContain('A1 speech_started');
     await room.close();
+  });
+
+  it.each([
+    ['rejects', () => Promise.reject(new Error('unplugged'))],
+    [
+      'throws',
+      () => {
+        throw new Error('unplugged');
+      },
+    ],
+  ])('goes on when the speaker %s, and logs that once', async (_, write) => {
+    const lines: string[] = [];
+    await withRunConfig({ logging: lineLogger('warn', (line) => lines.push(line)) }, async () => {
+      const models = [new ScriptedRealtimeModel([{ text: 'I am here.' }]), new ScriptedRealtimeModel()];
+      const agents = models.map(
+        (realtimeModel, i) => new RealtimeAgent({ name: `A${i}`, realtimeModel, console: false }),
+      );
+      const room = await VoiceRoom.open(agents, { speaker: { write, flush: () => {} } });
+      room.talks[0]?.respond();
+      await clock.advance(2000);
+      for (const { connection } of models) expect(Math.abs(connection.heardMs - 2000)).toBeLessThan(60);
+      await room.close();
+    });
+    expect(lines).toEqual([expect.stringContaining('Sound of a room could not be played: unplugged')]);
   });
 
   it('closes the conversations that are open if an agent can not be connected', async () => {

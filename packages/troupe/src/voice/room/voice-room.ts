@@ -1,4 +1,5 @@
-import { TroupeError } from '../../errors.ts';
+import { getLogger } from '../../config/run-config.ts';
+import { messageOf, TroupeError } from '../../errors.ts';
 import type { MsgInput } from '../../message/msg.ts';
 import { EnergyDetector } from '../../realtime/speech-detector.ts';
 import type { AudioSink } from '../../tts/audio-sink.ts';
@@ -65,6 +66,8 @@ export class VoiceRoom implements AsyncDisposable {
   #start = monotonic();
   #frames = 0;
   #isClosed = false;
+  /** Whether the speaker has failed: one warning is enough. */
+  #hasFailed = false;
 
   private constructor(options: VoiceRoomOptions) {
     checkNumber('maxTurns', options.maxTurns ?? 8, { least: 0 });
@@ -178,8 +181,19 @@ export class VoiceRoom implements AsyncDisposable {
     this.#cancelTimer = startTimer(FRAME_MS, () => this.#tick());
   }
 
+  /** Plays a frame on the speaker. A speaker that fails does not stop the room. */
+  async #play(audio: PcmAudio): Promise<void> {
+    try {
+      await this.#options.speaker?.write(audio);
+    } catch (error) {
+      if (!this.#hasFailed)
+        getLogger().log('warn', `Sound of a room could not be played: ${messageOf(error)}`);
+      this.#hasFailed = true;
+    }
+  }
+
   #frame(): void {
-    const { maxTurns = 8, speaker } = this.#options;
+    const { maxTurns = 8 } = this.#options;
     const voices = new Map<RoomSource, Int16Array>();
     for (const source of [this.#person, ...this.#members.map((member) => member.source)]) {
       const samples = source.next();
@@ -192,7 +206,7 @@ export class VoiceRoom implements AsyncDisposable {
       member.talk.hear(mixed(others.map((source) => voices.get(source))));
     }
     const agents = [...voices].filter(([source]) => source !== this.#person).map(([, samples]) => samples);
-    if (agents.length > 0) void speaker?.write(mixed(agents));
+    if (agents.length > 0) void this.#play(mixed(agents));
     if (this.#speaking === undefined) return;
     this.#silentMs = voices.has(this.#speaking) ? 0 : this.#silentMs + FRAME_MS;
     if (this.#silentMs >= PAUSE_MS) this.#free();
