@@ -1,8 +1,18 @@
 // Interrupts before or while a hook changes a tool result or a model message.
 import { describe, expect, test } from 'vitest';
 
-import { ReActAgent, tool, withRunConfig, type Msg } from '../src/index.ts';
+import { InMemoryMemory, ReActAgent, tool, withRunConfig, type MemoryFilter, type Msg } from '../src/index.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/index.ts';
+
+const yieldToEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Memory that takes more turns of the event loop to read than hooks have after an interrupt, as a store behind a network does. */
+class SlowMemory extends InMemoryMemory {
+  override async getMemory(filter?: MemoryFilter): Promise<readonly Msg[]> {
+    for (let turn = 0; turn < 20; turn++) await yieldToEventLoop();
+    return super.getMemory(filter);
+  }
+}
 
 /** Pays, interrupts some ticks later, and has a hook that never ends. Returns the result stored, and whether the payment was complete in time. */
 async function payAndInterrupt(ticks: number): Promise<{ output: unknown; isComplete: boolean }> {
@@ -57,6 +67,7 @@ describe('a model message that is cut off', () => {
     how: 'interrupt' | 'abort' | 'leave' | 'failure',
     hook: (msg: Msg, stop: () => void) => Msg | Promise<Msg>,
     turn = HALF,
+    memory: InMemoryMemory | undefined = undefined,
   ): Promise<string[]> {
     const last: ScriptedTurn = how === 'failure' ? { ...turn, stall: false, error: new Error('gone') } : turn;
     const agent = new ReActAgent({
@@ -64,6 +75,7 @@ describe('a model message that is cut off', () => {
       model: new ScriptedModel(type === 'postSummary' ? [LOOK, last] : [last]),
       tools: [tool({ name: 'look', execute: () => 'seen' })],
       maxIters: 1,
+      memory,
       console: false,
     });
     const abort = new AbortController();
@@ -100,6 +112,36 @@ describe('a model message that is cut off', () => {
         expect(await cutOff(type, how, async (msg) => hide(msg))).toEqual(['The code is **** and']);
       },
     );
+
+    test(`is stored as ${type} hooks leave it, also in a memory that is slow to read`, async () => {
+      for (const how of ['interrupt', 'abort', 'leave', 'failure'] as const)
+        expect(await cutOff(type, how, hide, HALF, new SlowMemory())).toEqual(['The code is **** and']);
+    });
+
+    test(`runs no ${type} hook that begins after the end of the agent call`, async () => {
+      const release = Promise.withResolvers<undefined>();
+      const ran: string[] = [];
+      const agent = new ReActAgent({
+        name: 'ann',
+        model: new ScriptedModel(type === 'postSummary' ? [LOOK, HALF] : [HALF]),
+        tools: [tool({ name: 'look', execute: () => 'seen' })],
+        maxIters: 1,
+        console: false,
+      });
+      agent.registerInstanceHook(type, 'slow', (_agent, _args, msg: Msg) => {
+        if (msg.hasContentBlocks('tool_use')) return undefined;
+        ran.push('slow');
+        return release.promise;
+      });
+      agent.registerInstanceHook(type, 'next', (_agent, _args, msg: Msg) => {
+        if (!msg.hasContentBlocks('tool_use')) ran.push('next');
+      });
+      agent.on('text_delta', ({ text }) => void (text.includes('47') && agent.interrupt()));
+      await agent.call('The code?');
+      release.resolve(undefined);
+      for (let turn = 0; turn < 10; turn++) await yieldToEventLoop();
+      expect(ran).toEqual(['slow']);
+    });
 
     test(`is not stored if a ${type} hook fails or hangs`, async () => {
       await withRunConfig({ logging: 'silent' }, async () => {

@@ -106,7 +106,8 @@ export class ModelCaller {
     const { control, agent } = reply;
     const { model, formatter } = reply.options;
     const { name: agentName } = agent.self;
-    const toolCallIds = this.#toolCallIdsOf(await reply.memory.recall());
+    const history = await reply.memory.recall();
+    const toolCallIds = this.#toolCallIdsOf(history);
     const draft = new MsgDraft(agentName, { isToolCallIdTaken: (id) => toolCallIds.has(id) });
     try {
       // one key for both purposes, so that runs recorded by older versions are replayed
@@ -132,9 +133,9 @@ export class ModelCaller {
       const rest = draft.cutShort();
       if (rest !== undefined) {
         const args = { toolChoice: request.toolChoice, turn: control.turn, ...prompt };
-        const kept = await reply.hookCutMsg(purpose, args, rest);
+        const kept = await reply.hookCutMsg(purpose, args, rest, history);
         if (kept !== undefined) await reply.storeWithoutRunning(kept);
-        await agent.self.print(kept ?? rest); // shown already
+        await agent.self.print(kept ?? rest); // ends the printed message, also when memory does not keep it
       }
       throw error;
     }

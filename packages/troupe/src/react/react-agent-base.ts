@@ -178,9 +178,18 @@ export abstract class ReActAgentBase extends AgentBase {
     return { messages, generation, http };
   }
 
-  /** Has the hooks after a model call change a model message that was cut off. Controls have no effect: the reply ends anyway. */
-  protected hookCutMsg(type: 'postReasoning' | 'postSummary', args: SummaryArgs, msg: Msg): Promise<Msg> {
-    const options = { kind: A_MSG, controls: { ...controlsOf(() => undefined), take: () => {} } };
+  /**
+   * Has the hooks after a model call change a model message that was cut off. Controls have no effect: the reply ends anyway.
+   * @param end no further hook begins after it
+   */
+  protected hookCutMsg(
+    type: 'postReasoning' | 'postSummary',
+    args: SummaryArgs,
+    msg: Msg,
+    end: AbortSignal,
+  ): Promise<Msg> {
+    const controls = { ...controlsOf(() => undefined), take: () => {} };
+    const options = { kind: A_MSG, controls, signal: end };
     return runPostHooks(this, type, this.hooksOf(type), Object.freeze({ ...args }), msg, options);
   }
 

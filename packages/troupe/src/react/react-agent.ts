@@ -184,7 +184,7 @@ export class ReActAgent extends ReActAgentBase {
       prompt: async (purpose, turn) => this.hookedPrompt(turn) ?? this.makePrompt(purpose, turn),
       hookAgain: (purpose, prompt, turn) =>
         this.hookAgain(purpose === 'summary' ? 'preSummary' : 'preReasoning', { turn, ...prompt }),
-      hookCutMsg: (type, args, msg) => this.hookCutMsg(type, args, msg),
+      hookCutMsg: (type, args, msg, end) => this.hookCutMsg(type, args, msg, end),
       showDraft: (purpose, draft, delta, control) => {
         const type = purpose === 'summary' ? 'summaryChunk' : 'reasoningChunk';
         if (this.hooksOf(type).length === 0) return this.printDraft(draft, control);

@@ -50,7 +50,7 @@ export interface ReplyAgent {
   /** Has the hooks before a model call change a prompt that was made anew. */
   readonly hookAgain: (purpose: ModelCallPurpose, prompt: ModelPrompt, turn: Turn) => Promise<ModelPrompt>;
   /** Has the hooks after a model call change a model message that was cut off. */
-  readonly hookCutMsg: (type: PostModelHook, args: ModelCallArgs, msg: Msg) => Promise<Msg>;
+  readonly hookCutMsg: (type: PostModelHook, args: ModelCallArgs, msg: Msg, end: AbortSignal) => Promise<Msg>;
   /**
    * Prints a model message that grows, then runs the `reasoningChunk` or `summaryChunk` hooks. Returns a promise only where somebody is
    * slow, or a hook is registered.
@@ -176,14 +176,24 @@ export class ReplyState implements ReplyScope {
     if (!this.control.state.isOver) await this.closeExchange(new OpenExchange(modelMsg));
   }
 
-  /** A model message that was cut off, as the hooks after the model call leave it; undefined if they fail, or take too long after a stop. */
-  async hookCutMsg(purpose: ModelCallPurpose, args: ModelCallArgs, msg: Msg): Promise<Msg | undefined> {
+  /**
+   * A model message that was cut off, as the hooks after the model call leave it; undefined if they fail, or take too long after a stop.
+   * Hooks that have not begun by then do not run.
+   * @param history the memory, read before: nothing but the hooks takes the time
+   */
+  async hookCutMsg(
+    purpose: ModelCallPurpose,
+    args: ModelCallArgs,
+    msg: Msg,
+    history: readonly Msg[],
+  ): Promise<Msg | undefined> {
     const type: PostModelHook = purpose === 'summary' ? 'postSummary' : 'postReasoning';
     if (this.agent.self.hooksOf(type).length === 0) return msg;
     const { signal } = this.control;
+    const end = new AbortController();
     let kept: Msg | undefined;
-    const done = this.agent.hookCutMsg(type, args, msg).then(async (changed) => {
-      if (changed !== msg) assertValidReplacement(changed, await this.memory.recall());
+    const done = this.agent.hookCutMsg(type, args, msg, end.signal).then((changed) => {
+      if (changed !== msg) assertValidReplacement(changed, history);
       kept = changed;
     });
     try {
@@ -192,6 +202,7 @@ export class ReplyState implements ReplyScope {
       if (!signal.aborted)
         getLogger().log('warn', `The text of a model message so far is withheld: ${messageOf(error)}`);
     }
+    end.abort();
     return kept;
   }
 
