@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { ReActAgent } from 'troupe';
 import { ScriptedModel } from 'troupe/testing';
+import { SqliteDatabase, SqliteSession } from 'troupe/stores/sqlite';
 import { expect, test } from 'vitest';
 
 import { createService, type Service } from '../src/index.ts';
@@ -84,13 +85,58 @@ test('two services start one run for each tick, in the session of the schedule',
   rmSync(dir, { recursive: true });
 });
 
-test.each(['nonsense', '0 0 30 2 *', '* * *'])('the expression %s is refused', async (cron) => {
+test('a schedule runs its last tick and is paused, and neither it nor one that fails stops the others', async () => {
+  let now = START;
+  const database = new SqliteDatabase(':memory:');
   const service = await createService({
-    agents: { assistant: () => new ReActAgent({ name: 'assistant', model: new ScriptedModel([]) }) },
+    agents: {
+      assistant: () => new ReActAgent({ name: 'assistant', model: new ScriptedModel(['Good morning.']) }),
+    },
+    store: { database, sessions: new SqliteSession(database) },
+    now: () => now,
+    shutdownMs: 0,
   });
   const client = new ServiceClient(service.fetch);
-  expect((await client.send('POST', '/api/schedules', { agent: 'assistant', cron, input: 'x' })).status).toBe(
-    400,
-  );
+  const add = (cron: string): Promise<any> =>
+    client.json('POST', '/api/schedules', { agent: 'assistant', cron, input: 'Report.' }, 201);
+  const [once, broken, old, hourly] = [
+    await add('0 0 1 1 1 * 2026'),
+    await add('0 * * * *'),
+    await add('0 * * * *'),
+    await add('0 * * * *'),
+  ];
+  await database.query('UPDATE service_schedules SET msgs = ? WHERE id = ?', ['{', broken.id]);
+  await database.query('UPDATE service_schedules SET cron = ? WHERE id = ?', ['2026-01-01T01:00', old.id]);
+  for (let hour = 1; hour <= 2; hour++) {
+    now = START + hour * HOUR;
+    await service.tick();
+  }
+  const runs = async ({ session }: { session: string }): Promise<number> =>
+    (await client.json('GET', `/api/sessions/${session}/runs`)).data.length;
+  expect([await runs(once), await runs(broken), await runs(old), await runs(hourly)]).toEqual([1, 0, 0, 2]);
+  await database.query('UPDATE service_schedules SET msgs = ? WHERE id = ?', ['[]', broken.id]);
+  const { data } = await client.json('GET', '/api/schedules');
+  expect(
+    data
+      .filter((one: any) => one.isPaused)
+      .map((one: any) => one.id)
+      .toSorted(),
+  ).toEqual([once.id, old.id].toSorted());
+  expect((await client.send('POST', `/api/schedules/${once.id}/resume`, {})).status).toBe(400);
+  expect((await client.send('POST', `/api/schedules/${once.id}/pause`, {})).status).toBe(200);
   await service.close();
 });
+
+test.each(['nonsense', '0 0 30 2 *', '* * *', '2099-11-20T00:00:00'])(
+  'the expression %s is refused',
+  async (cron) => {
+    const service = await createService({
+      agents: { assistant: () => new ReActAgent({ name: 'assistant', model: new ScriptedModel([]) }) },
+    });
+    const client = new ServiceClient(service.fetch);
+    expect(
+      (await client.send('POST', '/api/schedules', { agent: 'assistant', cron, input: 'x' })).status,
+    ).toBe(400);
+    await service.close();
+  },
+);

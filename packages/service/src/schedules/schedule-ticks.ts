@@ -13,23 +13,23 @@ function toCron(cron: string, timezone: string): Cron {
   return new Cron(cron, { timezone, paused: true });
 }
 
-/** @throws ServiceFailure for an expression or a time zone that is none, or an expression without a next tick */
-export function nextTick(cron: string, timezone: string, after: number): number {
-  let next: Date | null;
+/**
+ * The first tick behind a time; undefined behind the last one, such as of an expression with years.
+ * @throws ServiceFailure for an expression or a time zone that is none
+ */
+export function nextTick(cron: string, timezone: string, after: number): number | undefined {
   try {
-    next = toCron(cron, timezone).nextRun(new Date(after));
+    if (cron.includes(':')) throw new TypeError('a date is no cron expression'); // croner reads one as a tick of its own
+    return toCron(cron, timezone).nextRun(new Date(after))?.getTime();
   } catch (error) {
     throw new ServiceFailure(
       'invalid_request',
       `The cron expression can't be used: ${error instanceof Error ? error.message : 'it is none'}`,
     );
   }
-  if (next === null)
-    throw new ServiceFailure('invalid_request', 'The cron expression has no tick in the future.');
-  return next.getTime();
 }
 
-/** Ticks to run now, oldest first, and the tick after them. */
+/** Ticks to run now, oldest first, and the tick after them: undefined if they are the last. */
 export function dueTicks(
   {
     cron,
@@ -43,7 +43,7 @@ export function dueTicks(
     readonly nextAt: number;
   },
   now: number,
-): { readonly run: readonly number[]; readonly next: number } {
+): { readonly run: readonly number[]; readonly next: number | undefined } {
   // Only the newest ticks are looked at: a schedule that was off for long costs no more.
   const newest = toCron(cron, timezone).previousRuns(MAX_TICKS + 1, new Date(now + 1000));
   const ticks = newest

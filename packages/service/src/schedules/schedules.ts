@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { getLogger, type JsonObject } from 'troupe';
+import { redactKeys } from 'troupe/studio';
 
 import type { UserLimiter } from '../limits/user-limits.ts';
 import type { RunRequests } from '../runs/run-requests.ts';
@@ -55,7 +56,7 @@ export class Schedules {
 
   async add(user: string, schedule: NewSchedule): Promise<ScheduleRecord> {
     const { cron, agent, msgs, timezone = 'UTC', missed = 'skip' } = schedule;
-    const nextAt = nextTick(cron, timezone, this.#now());
+    const nextAt = futureTick(cron, timezone, this.#now());
     if ((await this.list(user)).length >= MAX_PER_USER)
       throw new ServiceFailure('limit_reached', `More than ${MAX_PER_USER} schedules.`);
     const id = randomUUID();
@@ -79,7 +80,8 @@ export class Schedules {
   async setPaused(user: string, id: string, isPaused: boolean): Promise<ScheduleRecord> {
     const schedule = (await this.list(user)).find((one) => one.id === id);
     if (schedule === undefined) throw new ServiceFailure('not_found', 'There is no such schedule.');
-    const nextAt = nextTick(schedule.cron, schedule.timezone, this.#now());
+    const { cron, timezone } = schedule;
+    const nextAt = isPaused ? schedule.nextAt : futureTick(cron, timezone, this.#now());
     await this.#store.database.query(
       'UPDATE service_schedules SET is_paused = ?, next_at = ? WHERE id = ? AND user_id = ?',
       [isPaused ? 1 : 0, nextAt, id, user],
@@ -93,16 +95,20 @@ export class Schedules {
       throw new ServiceFailure('not_found', 'There is no such schedule.');
   }
 
-  /** Starts the runs that are due. */
+  /** Starts the runs that are due. A schedule that fails is logged and tried again; the others go on. */
   async tick(): Promise<void> {
     const sql = `SELECT ${COLUMNS} FROM service_schedules WHERE is_paused = 0 AND next_at <= ? ORDER BY next_at LIMIT ?`;
     for (const row of await this.#store.database.query(sql, [this.#now(), MAX_DUE]))
-      await this.#run(toSchedule(row));
+      try {
+        await this.#run(toSchedule(row));
+      } catch (error) {
+        getLogger().log('warn', `The schedule ${row['id']} failed: ${redactKeys(String(error))}`);
+      }
   }
 
   async #run(schedule: ScheduleRecord): Promise<void> {
     const { id, user, session, msgs, nextAt } = schedule;
-    const { run, next } = dueTicks(schedule, this.#now());
+    const { run, next } = ticksOf(schedule, this.#now());
     for (const tick of run) {
       const request = { msgs, closePending: true };
       const options = { key: `schedule:${id}:${tick}`, onBusy: 'queue' } as const;
@@ -113,10 +119,30 @@ export class Schedules {
           getLogger().log('warn', `The schedule ${id} could not start a run: ${error.message}`);
         });
     }
-    await this.#store.database.query(
-      'UPDATE service_schedules SET next_at = ? WHERE id = ? AND next_at = ?',
-      [next, id, nextAt],
-    );
+    const set = next === undefined ? 'is_paused = 1' : 'next_at = ?';
+    await this.#store.database.query(`UPDATE service_schedules SET ${set} WHERE id = ? AND next_at = ?`, [
+      ...(next === undefined ? [] : [next]),
+      id,
+      nextAt,
+    ]);
+  }
+}
+
+/** @throws ServiceFailure for an expression or a time zone that is none, or an expression without a next tick */
+function futureTick(cron: string, timezone: string, now: number): number {
+  const next = nextTick(cron, timezone, now);
+  if (next === undefined)
+    throw new ServiceFailure('invalid_request', 'The cron expression has no tick in the future.');
+  return next;
+}
+
+/** Due ticks of a stored schedule: none, and none after, if its expression can't be used any more. */
+function ticksOf(schedule: ScheduleRecord, now: number): ReturnType<typeof dueTicks> {
+  try {
+    return dueTicks(schedule, now);
+  } catch (error) {
+    getLogger().log('warn', `The schedule ${schedule.id} is paused: ${String(error)}`);
+    return { run: [], next: undefined };
   }
 }
 
