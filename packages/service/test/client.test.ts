@@ -149,3 +149,12 @@ test('a client lists the steps of a run and forks it, and writes, lists, reads a
   await client.deleteFile('s', '/workspace/ü.txt');
   await expect(client.readFile('s', '/workspace/ü.txt')).rejects.toMatchObject({ status: 404 });
 });
+
+test('a client names the service that it can not reach, and the address that is none', async () => {
+  const client = new ServiceClient({ url: 'http://127.0.0.1:1', maxAttempts: 1 });
+  const problem = 'The service at http://127.0.0.1:1 could not be reached: ';
+  await expect(client.agents()).rejects.toThrow(problem);
+  await expect(client.events('run').next()).rejects.toThrow(problem);
+  for (const url of ['nope', undefined as never])
+    expect(() => new ServiceClient({ url })).toThrow('is not the address of a service');
+});

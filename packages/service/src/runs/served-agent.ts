@@ -37,7 +37,7 @@ export class AgentTable {
 
   constructor(agents: ServedAgents, filesOf: (context: Omit<AgentContext, 'files'>) => FileSystemBase) {
     this.#filesOf = filesOf;
-    const entries = Object.entries(agents).map(([name, agent]): [string, ServedAgent] => [
+    const entries = Object.entries(Object(agents) as ServedAgents).map(([name, agent]): [string, ServedAgent] => [
       name,
       typeof agent === 'function' ? { make: agent } : agent,
     ]);

@@ -120,6 +120,7 @@ export class ServiceClient {
   readonly #maxAttempts: number;
 
   constructor(options: ServiceClientOptions) {
+    checkUrl(options);
     this.#options = options;
     this.#maxAttempts = options.maxAttempts ?? 8;
   }
@@ -255,7 +256,7 @@ export class ServiceClient {
         }
       } catch (error) {
         if (signal?.aborted === true) throw error;
-        if (isFinal(error) || ++failures >= this.#maxAttempts) throw error;
+        if (isFinal(error) || ++failures >= this.#maxAttempts) throw this.#unreached(error);
       }
       await sleep(waitMs(failures), signal);
     }
@@ -288,10 +289,22 @@ export class ServiceClient {
       try {
         return await request();
       } catch (error) {
-        if (isFinal(error) || attempt >= this.#maxAttempts) throw error;
+        if (isFinal(error) || attempt >= this.#maxAttempts) throw this.#unreached(error);
         await sleep(waitMs(attempt));
       }
     }
+  }
+
+  /** Names the service in the error of a connection that could not be made. */
+  #unreached(error: unknown): unknown {
+    if (!(error instanceof TypeError)) return error;
+    const { code } = Object(error.cause) as { code?: unknown };
+    const why = typeof code === 'string' ? code : error.message;
+    return new TroupeError(
+      'stream_failed',
+      `The service at ${this.#options.url} could not be reached: ${why}. Check that it runs, and the url of the client.`,
+      { cause: error },
+    );
   }
 
   async #send(
@@ -338,6 +351,15 @@ export class ServiceError extends TroupeError {
     this.status = status;
     this.reason = typeof code === 'string' ? code : '';
   }
+}
+
+/** @throws TroupeError without an address. A page may give one without a host. */
+function checkUrl({ url }: ServiceClientOptions): void {
+  if (typeof url === 'string' && (URL.canParse(url) || 'location' in globalThis)) return;
+  throw new TroupeError(
+    'invalid_config',
+    `${JSON.stringify(url) ?? 'undefined'} is not the address of a service: give a url such as 'http://127.0.0.1:8484'.`,
+  );
 }
 
 /** Whether repeating a request would change nothing. */

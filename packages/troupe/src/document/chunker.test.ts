@@ -91,6 +91,10 @@ test('marks at the end of a heading belong to it only without a space', () => {
   expect(headings).toEqual(['C#', 'Plain', undefined, undefined, 'a b']);
 });
 
+test('a document that is a bare text is refused with the form that it needs', async () => {
+  await expect(chunkDocument('text' as never)).rejects.toThrow('A document has an id and sections');
+});
+
 test('Markdown: one section below each heading, with the path of headings; code is no heading', () => {
   const sections = markdownSections('Intro\n# Guide\nA\n## Install\n```\n# not a heading\n```\n# End\nB');
   expect(

@@ -1,3 +1,4 @@
+import { TroupeError } from '../errors.ts';
 import { checkNumber } from '../util/check-number.ts';
 import { sha256 } from '../util/hash.ts';
 import type { Chunk, ChunkMetadata, Section, SourceDocument } from './chunk.ts';
@@ -29,6 +30,11 @@ export async function chunkDocument(
   const { maxTokens = 256, overlapTokens = 32, splitBy = 'sentence' } = options;
   checkNumber('maxTokens', maxTokens, { least: 8, whole: true });
   checkNumber('overlapTokens', overlapTokens, { least: 0, most: Math.floor(maxTokens / 2), whole: true });
+  if (!Array.isArray(document.sections))
+    throw new TroupeError(
+      'invalid_input',
+      "A document has an id and sections: { id, sections: [{ content: { type: 'text', text } }] }. markdownSections and readDocument make them.",
+    );
   const settings: Settings = { maxTokens, overlapTokens, splitBy };
   const pieces = document.sections.flatMap((section) => piecesOf(section, settings));
   const seen = new Map<string, number>();

@@ -195,6 +195,10 @@ describe('files of text', () => {
     expect(await read('a.jsonl', '{"a":1}\n\nno json\n')).toEqual([['[{"a":1},"no json"]', {}]]);
   });
 
+  test('a file without data is refused with the form that it needs', async () => {
+    await expect(readDocument({ path: 'a.md' } as never)).rejects.toThrow('A file to read has { id, data }');
+  });
+
   test('text in any encoding, and images', async () => {
     expect(await read('a.txt', Buffer.from('\ufeffcafé', 'utf16le'))).toEqual([['café', {}]]);
     expect(await read('a.txt', Uint8Array.of(0x63, 0x61, 0x66, 0xe9))).toEqual([['café', {}]]);

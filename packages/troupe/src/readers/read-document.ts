@@ -69,6 +69,11 @@ export async function readDocument(
 ): Promise<SourceDocument> {
   const { tables = 'markdown', includeImages = false, signal } = options;
   const limits = settleLimits(options.limits);
+  if (typeof file.data !== 'string' && !ArrayBuffer.isView(file.data))
+    throw new TroupeError(
+      'invalid_input',
+      'A file to read has { id, data }, with its bytes or text as data: readFile gives them. readFolder reads files by their paths.',
+    );
   const kind = kindOfFile(file);
   if (kind === undefined)
     throw new TroupeError(
