@@ -221,7 +221,8 @@ test('a client that leaves before its conversation begins keeps nothing occupied
   socket.resetAndDestroy();
   await closed;
   left.resolve();
-  const start = (): Promise<Response> => client.send('POST', `/api/sessions/${session}/runs`, { input: 'Hi.' });
+  const start = (): Promise<Response> =>
+    client.send('POST', `/api/sessions/${session}/runs`, { input: 'Hi.' });
   await expect.poll(async () => (await start()).status).toBe(202);
 });
 

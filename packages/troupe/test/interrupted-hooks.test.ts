@@ -1,7 +1,14 @@
 // Interrupts before or while a hook changes a tool result or a model message.
 import { describe, expect, test } from 'vitest';
 
-import { InMemoryMemory, ReActAgent, tool, withRunConfig, type MemoryFilter, type Msg } from '../src/index.ts';
+import {
+  InMemoryMemory,
+  ReActAgent,
+  tool,
+  withRunConfig,
+  type MemoryFilter,
+  type Msg,
+} from '../src/index.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/index.ts';
 
 const yieldToEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -37,10 +37,9 @@ export class AgentTable {
 
   constructor(agents: ServedAgents, filesOf: (context: Omit<AgentContext, 'files'>) => FileSystemBase) {
     this.#filesOf = filesOf;
-    const entries = Object.entries(Object(agents) as ServedAgents).map(([name, agent]): [string, ServedAgent] => [
-      name,
-      typeof agent === 'function' ? { make: agent } : agent,
-    ]);
+    const entries = Object.entries(Object(agents) as ServedAgents).map(
+      ([name, agent]): [string, ServedAgent] => [name, typeof agent === 'function' ? { make: agent } : agent],
+    );
     for (const [name, { make }] of entries) {
       if (typeof make !== 'function')
         throw new TypeError(
