@@ -154,7 +154,16 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const onDeleted = (session: SessionRecord): Promise<void> =>
     a2a.forget(session.user, session.agent, session.id);
   const corsOrigins = [...(options.corsOrigins ?? []), ...(options.url ? [new URL(options.url).origin] : [])];
-  const talks = new TalkServer({ store, agents, requests, limiter, authenticate: auth, corsOrigins, now });
+  const talks = new TalkServer({
+    store,
+    agents,
+    requests,
+    limiter,
+    owner: scheduler.owner,
+    authenticate: auth,
+    corsOrigins,
+    now,
+  });
   const upgrade = talks.upgrade.bind(talks);
   const app = makeApp({
     routes: [

@@ -1,14 +1,18 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect as connectTcp, type AddressInfo, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
-import { ReActAgent } from 'troupe';
+import { PermissionRules, ReActAgent, tool } from 'troupe';
 import { RealtimeAgent } from 'troupe/realtime';
 import { ScriptedModel, ScriptedRealtimeModel } from 'troupe/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { z } from 'zod';
 
-import { createService, type Service, type ServiceOptions } from '../src/index.ts';
+import { createService, sqliteStorage, type Service, type ServiceOptions } from '../src/index.ts';
 import { ServiceClient } from './service-client.ts';
 
 const models: ScriptedRealtimeModel[] = [];
@@ -249,4 +253,100 @@ test('the end of the service does not wait for a conversation that does not begi
   onTestFinished(() => void socket.destroy());
   await making.promise;
   await service.close();
+});
+
+function storePath(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'troupe-talks-'));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  return join(dir, 'service.sqlite');
+}
+
+test('a talk and a run never have a session at once, over all processes that share the store', async () => {
+  const store = storePath();
+  await using one = await createService({ agents, store });
+  await using other = await createService({ agents, store, maxRuns: 0 });
+  const [url, otherUrl] = [await listen(one), await listen(other)];
+  const client = new ServiceClient(other.fetch);
+  const session = await client.session('friday');
+  const open = await connect(url, session);
+  const start = (): Promise<Response> =>
+    client.send('POST', `/api/sessions/${session}/runs`, { input: 'Hi.', onBusy: 'queue' });
+  expect((await start()).status).toBe(409);
+  expect(await refusal(otherUrl, session)).toBe(409);
+  expect((await client.send('DELETE', `/api/sessions/${session}`)).status).toBe(409);
+  expect((await client.send('POST', `/api/sessions/${session}/branch`, {})).status).toBe(409);
+  expect(await client.json('GET', `/api/sessions/${session}`)).not.toHaveProperty('activeRun');
+  open.socket.terminate();
+  await expect.poll(async () => (await start()).status).toBe(202);
+});
+
+test('a queued run of a session refuses a talk', async () => {
+  await using service = await createService({ agents, maxRuns: 0 });
+  const url = await listen(service);
+  const client = new ServiceClient(service.fetch);
+  const session = await client.session('friday');
+  await client.json('POST', `/api/sessions/${session}/runs`, { input: 'Hi.' }, 202);
+  expect(await refusal(url, session)).toBe(409);
+});
+
+test('the talk of a process that died frees its session', async () => {
+  const store = storePath();
+  await using service = await createService({ agents, store });
+  const client = new ServiceClient(service.fetch);
+  const session = await client.session('friday');
+  const storage = sqliteStorage(store);
+  await storage.database.query("UPDATE service_sessions SET active_run = 'talk:1', talk_owner = 'dead'", []);
+  await storage.sessions.close();
+  await storage.database.close();
+  const start = (): Promise<Response> =>
+    client.send('POST', `/api/sessions/${session}/runs`, { input: 'Hi.' });
+  expect((await start()).status).toBe(409);
+  await using next = await createService({ agents, store });
+  expect((await start()).status).toBe(202);
+  await next.close();
+});
+
+test('pending tool calls of a talk are listed while it goes on', async () => {
+  const remove = tool({ name: 'remove', schema: z.object({}), execute: () => 'Removed.' });
+  const careful = (): RealtimeAgent =>
+    new RealtimeAgent({
+      name: 'Friday',
+      tools: [remove],
+      permissionPolicy: new PermissionRules({ rules: [{ tool: 'remove', behavior: 'ask' }] }),
+      realtimeModel: new ScriptedRealtimeModel([{ calls: [{ id: 'c1', name: 'remove' }] }]),
+    });
+  await using service = await createService({ agents: { careful } });
+  const url = await listen(service);
+  const client = new ServiceClient(service.fetch);
+  const session = await client.session('careful');
+  const open = await connect(url, session);
+  open.socket.send(JSON.stringify({ type: 'client_text_append', text: 'Remove it.' }));
+  await open.until('agent_approval_needed');
+  await expect
+    .poll(() => client.json('GET', `/api/sessions/${session}/pending`))
+    .toMatchObject({ data: [{ call: { id: 'c1' } }] });
+  open.socket.terminate();
+});
+
+test('a talk ends when the budget of the day is used, and is counted as it goes on', async () => {
+  await using service = await createService({ agents, limits: { tokensPerDay: 30 } });
+  const url = await listen(service);
+  const session = await new ServiceClient(service.fetch).session('friday');
+  const open = await connect(url, session);
+  open.socket.send(JSON.stringify({ type: 'client_text_append', text: 'Hi.' }));
+  expect(await open.closed).toBe(1001);
+  expect(await refusal(url, session)).toBe(429);
+});
+
+test('a user has as many talks as runs at the same time', async () => {
+  await using service = await createService({ agents, limits: { openRuns: 1 } });
+  const url = await listen(service);
+  const client = new ServiceClient(service.fetch);
+  const [session, second] = [await client.session('friday'), await client.session('friday')];
+  await connect(url, session);
+  expect(await refusal(url, second)).toBe(429);
+  const again = await connect(url, session); // in place of the first one
+  const busy = await client.send('POST', `/api/sessions/${second}/runs`, { input: 'Hi.' });
+  expect(busy.status).toBe(429);
+  again.socket.terminate();
 });

@@ -143,7 +143,8 @@ function sessionRoutes({ store, agents, requests, onDeleted }: ApiParts): readon
       answer: schemas.SESSION,
       handle: async ({ caller: { user }, params, body }) => {
         const from = await requests.session(user, of(params, 'session'));
-        if (from.activeRun !== undefined) throw new ServiceFailure('session_busy', 'The session has a run.');
+        if (from.activeRun !== undefined || from.isTalking)
+          throw new ServiceFailure('session_busy', 'The session has a run or a conversation.');
         const title = optionalText(body['title']) ?? from.title;
         const id = optionalText(body['id']) ?? randomUUID();
         const made = await requests.addSession(user, { agent: from.agent, id, title });

@@ -5,7 +5,7 @@ import type { ServiceStore } from '../store/service-store.ts';
 export interface UserLimits {
   /** Requests in one minute, in this process. @default 600 */
   readonly requestsPerMinute?: number | undefined;
-  /** Runs that are queued or running. @default 20 */
+  /** Runs that are queued or running, and conversations by voice. @default 20 */
   readonly openRuns?: number | undefined;
   /** Tokens of runs that ended on one day (UTC). @default no limit */
   readonly tokensPerDay?: number | undefined;
@@ -74,9 +74,20 @@ export class UserLimiter {
   }
 
   async #assertRun(user: string): Promise<void> {
-    const { openRuns = 20, tokensPerDay = Infinity, costPerDay = Infinity } = this.#limits;
-    if (openRuns < Infinity && (await this.#store.runs.countOpen(user)) >= openRuns)
-      throw new ServiceFailure('limit_reached', `More than ${openRuns} runs at the same time.`, 1);
+    const { openRuns = 20 } = this.#limits;
+    const { runs, sessions } = this.#store;
+    if (openRuns < Infinity && (await runs.countOpen(user)) + (await sessions.countTalks(user)) >= openRuns)
+      throw new ServiceFailure(
+        'limit_reached',
+        `More than ${openRuns} runs and conversations at the same time.`,
+        1,
+      );
+    await this.assertBudget(user);
+  }
+
+  /** @throws ServiceFailure when the tokens or the cost of the day are used */
+  async assertBudget(user: string): Promise<void> {
+    const { tokensPerDay = Infinity, costPerDay = Infinity } = this.#limits;
     if (tokensPerDay === Infinity && costPerDay === Infinity) return;
     const used = await this.#store.usage.ofDay(user, this.#now());
     const seconds = Math.ceil((86_400_000 - (this.#now() % 86_400_000)) / 1000);

@@ -37,19 +37,12 @@ export interface RequestedRun {
   readonly isNew: boolean;
 }
 
-/** Key of a session in `talking`. */
-export function talkKey(user: string, session: string): string {
-  return JSON.stringify([user, session]);
-}
-
 /** Takes requests about sessions and runs, stores them, and wakes the scheduler. Answers only for the given user. */
 export class RunRequests {
   readonly #store: ServiceStore;
   readonly #scheduler: RunScheduler;
   readonly #agents: AgentTable;
   readonly #now: () => number;
-  /** Sessions in which somebody talks, in this process, by `talkKey`: they take no runs. */
-  readonly talking = new Set<string>();
 
   constructor(store: ServiceStore, scheduler: RunScheduler, agents: AgentTable, now: () => number) {
     this.#store = store;
@@ -74,7 +67,17 @@ export class RunRequests {
     const createdAt = this.#now();
     if (!(await this.#store.sessions.add({ user, id, agent, title, createdAt })))
       throw new ServiceFailure('session_exists', 'There is, or was, a session with this id.');
-    return { user, id, agent, title, createdAt, updatedAt: createdAt, activeRun: undefined, pending: [] };
+    return {
+      user,
+      id,
+      agent,
+      title,
+      createdAt,
+      updatedAt: createdAt,
+      activeRun: undefined,
+      isTalking: false,
+      pending: [],
+    };
   }
 
   async session(user: string, id: string): Promise<SessionRecord> {
@@ -103,13 +106,13 @@ export class RunRequests {
     const fingerprint = fingerprintOf(sessionId, request);
     const known = key === undefined ? undefined : await this.#store.runs.byKey(user, requestKey);
     if (known !== undefined) return repeated(known, fingerprint);
-    if (this.talking.has(talkKey(user, sessionId)))
-      throw new ServiceFailure('session_busy', 'Somebody talks with the agent of this session.');
     await this.#assertDecisions(user, sessionId, request);
     const store = this.#store;
     const start = async (tx: SqlQueries): Promise<RequestedRun | { stop: string; run: RunRecord }> => {
       const session = await store.sessions.touch(tx, user, sessionId, this.#now());
       if (session === undefined) throw new ServiceFailure('not_found', 'There is no such session.');
+      if (session.isTalking)
+        throw new ServiceFailure('session_busy', 'Somebody talks with the agent of this session.');
       const policy = onBusy ?? this.#agents.get(session.agent)?.onBusy ?? 'reject';
       const active = session.activeRun;
       if (active !== undefined && policy === 'reject')
@@ -254,7 +257,7 @@ export class RunRequests {
     const store = this.#store;
     const runs = await store.runs.idsOf(user, session.id);
     if (!(await store.database.transaction((tx) => store.sessions.remove(tx, user, session.id))))
-      throw new ServiceFailure('session_busy', 'The session has a run. Interrupt it first.');
+      throw new ServiceFailure('session_busy', 'The session has a run or a conversation. End it first.');
     await this.#scheduler.forget(runs);
     await store.sessionStates.delete({ user, session: id });
   }

@@ -65,6 +65,20 @@ export class RunScheduler {
     return this.#running.size;
   }
 
+  /** Id of the process in the table of owners. */
+  get owner(): string {
+    return this.#watch.owner;
+  }
+
+  /** Frees the sessions of talks whose process is dead. */
+  async freeTalks(): Promise<void> {
+    const { sessions } = this.#parts.store;
+    const others = (await sessions.talkOwners()).filter((owner) => owner !== this.owner);
+    if (others.length === 0) return;
+    const alive = await this.#watch.alive();
+    for (const owner of others) if (!alive.has(owner)) await sessions.freeTalksOf(owner);
+  }
+
   /** Begins to run, and goes on with what an earlier process left. */
   async start(): Promise<void> {
     await this.#watch.beat();
@@ -77,9 +91,11 @@ export class RunScheduler {
       });
       if (this.#maxRuns > 0) this.#every(WORKER_LOOK_MS, () => this.#takeOverWorkers(runner));
     }
+    await this.freeTalks();
     await this.look(true);
     this.#every(BEAT_MS, async () => {
       await this.#watch.beat();
+      await this.freeTalks();
       await this.look(true);
     });
     const { notices } = this.#parts.store;

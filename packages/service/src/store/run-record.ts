@@ -71,6 +71,8 @@ export interface SessionRecord {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly activeRun: string | undefined;
+  /** Whether somebody talks with the agent: meanwhile the session takes no runs. */
+  readonly isTalking: boolean;
   /** Tool calls that are pending in the saved state of the agent. */
   readonly pending: readonly PendingCall[];
 }

@@ -3,7 +3,7 @@ import type { PendingCall } from 'troupe';
 import type { ServiceDatabase, SqlQueries, SqlRow, SqlValue } from './database.ts';
 import type { SessionRecord } from './run-record.ts';
 
-const COLUMNS = 'user_id, id, agent, title, created_at, updated_at, active_run, pending';
+const COLUMNS = 'user_id, id, agent, title, created_at, updated_at, active_run, talk_owner, pending';
 
 /** Statements about sessions. Every lookup carries the user in the statement. */
 export class SessionTable {
@@ -14,7 +14,9 @@ export class SessionTable {
   }
 
   /** Adds a session. @returns false if the user has, or had, a session with this id */
-  async add(session: Omit<SessionRecord, 'activeRun' | 'updatedAt' | 'pending'>): Promise<boolean> {
+  async add(
+    session: Omit<SessionRecord, 'activeRun' | 'isTalking' | 'updatedAt' | 'pending'>,
+  ): Promise<boolean> {
     const { user, id, agent, title, createdAt } = session;
     const rows = await this.#db.query(
       `INSERT INTO service_sessions (user_id, id, agent, title, created_at, updated_at, is_deleted) VALUES (?, ?, ?, ?, ?, ?, 0)
@@ -65,14 +67,49 @@ export class SessionTable {
     await tx.query('UPDATE service_sessions SET pending = ? WHERE user_id = ? AND id = ?', [json, user, id]);
   }
 
+  /** Gives a session to a talk of a process, in a transaction that has touched it. @returns false while it has a run or another talk */
+  async occupyByTalk(
+    tx: SqlQueries,
+    user: string,
+    id: string,
+    talk: { readonly id: string; readonly owner: string },
+  ): Promise<boolean> {
+    const rows = await tx.query(
+      `UPDATE service_sessions SET active_run = ?, talk_owner = ? WHERE user_id = ? AND id = ? AND is_deleted = 0 AND active_run IS NULL
+       AND NOT EXISTS (SELECT 1 FROM service_runs WHERE user_id = ? AND session_id = ? AND status IN ('queued', 'running')) RETURNING id`,
+      [talk.id, talk.owner, user, id, user, id],
+    );
+    return rows.length > 0;
+  }
+
+  /** Counts the talks of a user. */
+  async countTalks(user: string): Promise<number> {
+    const sql = 'SELECT COUNT(*) AS n FROM service_sessions WHERE user_id = ? AND talk_owner IS NOT NULL';
+    const [row] = await this.#db.query(sql, [user]);
+    return Number(row?.['n'] ?? 0);
+  }
+
+  /** Processes that have talks. */
+  async talkOwners(): Promise<readonly string[]> {
+    const sql = 'SELECT DISTINCT talk_owner FROM service_sessions WHERE talk_owner IS NOT NULL';
+    return (await this.#db.query(sql)).map(({ talk_owner: owner }) => String(owner));
+  }
+
+  /** Frees the sessions of the talks of a process. */
+  async freeTalksOf(owner: string): Promise<void> {
+    const sql = 'UPDATE service_sessions SET active_run = NULL, talk_owner = NULL WHERE talk_owner = ?';
+    await this.#db.query(sql, [owner]);
+  }
+
+  /** Ends the use of a session by a run or a talk. */
   async leave(tx: SqlQueries, user: string, id: string, runId: string): Promise<void> {
     await tx.query(
-      'UPDATE service_sessions SET active_run = NULL WHERE user_id = ? AND id = ? AND active_run = ?',
+      'UPDATE service_sessions SET active_run = NULL, talk_owner = NULL WHERE user_id = ? AND id = ? AND active_run = ?',
       [user, id, runId],
     );
   }
 
-  /** Marks a session as deleted. Its id stays taken. @returns false without such a session, or while a run uses it */
+  /** Marks a session as deleted. Its id stays taken. @returns false without such a session, or while a run or a talk uses it */
   async remove(tx: SqlQueries, user: string, id: string): Promise<boolean> {
     const rows = await tx.query(
       `UPDATE service_sessions SET is_deleted = 1, title = '' WHERE user_id = ? AND id = ? AND is_deleted = 0 AND active_run IS NULL
@@ -90,7 +127,8 @@ export class SessionTable {
 }
 
 function toSession(row: SqlRow): SessionRecord {
-  const { active_run: activeRun, pending } = row;
+  const { active_run: activeRun, talk_owner: talkOwner, pending } = row;
+  const isTalking = typeof talkOwner === 'string';
   return {
     user: String(row['user_id']),
     id: String(row['id']),
@@ -98,7 +136,8 @@ function toSession(row: SqlRow): SessionRecord {
     title: String(row['title']),
     createdAt: Number(row['created_at']),
     updatedAt: Number(row['updated_at']),
-    activeRun: typeof activeRun === 'string' ? activeRun : undefined,
+    activeRun: typeof activeRun === 'string' && !isTalking ? activeRun : undefined,
+    isTalking,
     pending: typeof pending === 'string' ? (JSON.parse(pending) as readonly PendingCall[]) : [],
   };
 }

@@ -47,6 +47,10 @@ const VERSIONS: readonly (readonly string[])[] = [
       version TEXT NOT NULL, updated_at BIGINT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (user_id, session_id, path))`,
     'CREATE INDEX service_files_by_folder ON service_files (user_id, session_id, folder, path)',
   ],
+  [
+    'ALTER TABLE service_sessions ADD COLUMN talk_owner TEXT',
+    'CREATE INDEX service_sessions_by_talk ON service_sessions (user_id) WHERE talk_owner IS NOT NULL',
+  ],
 ];
 
 /** Makes the tables of the service, or updates them. @throws Error, without any change, if the tables are newer than this program */

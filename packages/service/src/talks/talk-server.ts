@@ -1,17 +1,19 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-import { getLogger, type AgentBase } from 'troupe';
-import { serveTalk, type Talker } from 'troupe/realtime';
+import { getLogger, type AgentBase, type Usage } from 'troupe';
+import { serveTalk, type Talk, type Talker } from 'troupe/realtime';
 import { WebSocketServer, type WebSocket } from 'ws';
 
 import type { Authenticate, Caller } from '../auth/authenticate.ts';
 import type { UserLimiter } from '../limits/user-limits.ts';
 import { managerOf } from '../runs/run-execution.ts';
-import { talkKey, type RunRequests } from '../runs/run-requests.ts';
+import type { RunRequests } from '../runs/run-requests.ts';
 import { within } from '../runs/run-scheduler.ts';
 import type { AgentTable } from '../runs/served-agent.ts';
 import { ServiceFailure } from '../service-failure.ts';
+import { repeatConflicts } from '../store/repeat-conflicts.ts';
 import type { SessionRecord } from '../store/run-record.ts';
 import type { ServiceStore } from '../store/service-store.ts';
 
@@ -20,6 +22,8 @@ export interface TalkParts {
   readonly agents: AgentTable;
   readonly requests: RunRequests;
   readonly limiter: UserLimiter;
+  /** Id of the process in the table of owners. */
+  readonly owner: string;
   /** Undefined: every caller is the user `local`, and only loopback names are answered. */
   readonly authenticate: Authenticate | undefined;
   /** Origins of other pages that may connect. */
@@ -88,8 +92,8 @@ export class TalkServer {
     const { user } = await this.#callerOf(request);
     const { limiter, requests } = this.#parts;
     limiter.countRequest(user);
-    const session = await limiter.admit(user, () => requests.session(user, sessionIdOf(encoded)));
-    const key = talkKey(user, session.id);
+    const session = await requests.session(user, sessionIdOf(encoded));
+    const key = JSON.stringify([user, session.id]);
     for (let open = this.#talks.get(key); open !== undefined; open = this.#talks.get(key)) {
       open.stop.abort();
       await open.done;
@@ -100,12 +104,10 @@ export class TalkServer {
     const stop = new AbortController();
     const { promise: done, resolve } = Promise.withResolvers<void>();
     this.#talks.set(key, { stop, done });
-    requests.talking.add(key);
     this.#talk(session, request, socket, head, stop)
       .catch((error: unknown) => refuse(socket, error))
       .finally(() => {
         this.#talks.delete(key);
-        requests.talking.delete(key);
         resolve();
       });
   }
@@ -117,10 +119,38 @@ export class TalkServer {
     head: Buffer,
     stop: AbortController,
   ): Promise<void> {
-    const { store, agents, requests, now } = this.#parts;
+    const { store, owner, limiter } = this.#parts;
     const { user, id } = session;
-    const { activeRun } = await requests.session(user, id); // from now on no run begins
-    if (activeRun !== undefined) throw new ServiceFailure('session_busy', 'The session has a run.');
+    const talkId = `talk:${randomUUID()}`;
+    await limiter.admit(user, () => this.#occupy(session, { id: talkId, owner }));
+    try {
+      await this.#talkIn(session, request, socket, head, stop);
+    } finally {
+      await store.commits.add((tx) => store.sessions.leave(tx, user, id, talkId));
+    }
+  }
+
+  /** From here on no run begins in the session, in any process, and it can't be deleted. */
+  async #occupy({ user, id }: SessionRecord, talk: { id: string; owner: string }): Promise<void> {
+    const { store, now } = this.#parts;
+    const isFree = await repeatConflicts(() =>
+      store.database.transaction(async (tx) => {
+        await store.sessions.touch(tx, user, id, now());
+        return store.sessions.occupyByTalk(tx, user, id, talk);
+      }),
+    );
+    if (!isFree) throw new ServiceFailure('session_busy', 'The session has a run, or another conversation.');
+  }
+
+  async #talkIn(
+    session: SessionRecord,
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    stop: AbortController,
+  ): Promise<void> {
+    const { store, agents, limiter } = this.#parts;
+    const { user, id } = session;
     const agent = await agents.make(session.agent, { user, session: id, run: undefined });
     try {
       const talker = agents.get(session.agent)?.talk?.(agent) ?? (isTalker(agent) ? agent : undefined);
@@ -131,31 +161,47 @@ export class TalkServer {
         );
       const manager = managerOf(store, { user, session: id }, agent);
       await manager.loadIfExists();
+      let talk: Talk | undefined;
+      const usage = new TalkUsage(() => talk?.usage);
+      const save = async (): Promise<void> => {
+        try {
+          await manager.saveSession();
+          await store.commits.add((tx) => store.sessions.setPending(tx, user, id, agent.pendingCalls));
+        } finally {
+          await this.#count(user, usage);
+        }
+      };
       agent.onOutcome(async () => {
-        await manager.saveSession();
+        await save();
+        await limiter.assertBudget(user).catch((error: unknown) => {
+          if (!(error instanceof ServiceFailure)) throw error;
+          stop.abort();
+        });
       });
       const webSocket = this.#accept(request, socket, head);
       if (webSocket === undefined) return;
       const pings = setInterval(() => webSocket.ping(), PING_MS);
-      let usage: Parameters<typeof store.usage.add>[2] | undefined;
       try {
         await serveTalk(webSocket, talker, {
           sessionId: id,
           signal: stop.signal,
-          onTalk: (talk) => talk.onEvent(() => (usage = talk.usage)),
+          onTalk: (opened) => (talk = opened),
         });
       } finally {
         clearInterval(pings);
         webSocket.terminate();
       }
-      await manager.saveSession();
-      await store.commits.add(async (tx) => {
-        await store.sessions.setPending(tx, user, id, agent.pendingCalls);
-        if (usage !== undefined) await store.usage.add(tx, user, usage, now());
-      });
+      await save();
     } finally {
       await agent[Symbol.asyncDispose]();
     }
+  }
+
+  /** Adds what a talk has used since the last time to the usage of its user. */
+  async #count(user: string, usage: TalkUsage): Promise<void> {
+    const { store, now } = this.#parts;
+    const used = usage.takeNew();
+    if (used !== undefined) await store.commits.add((tx) => store.usage.add(tx, user, used, now()));
   }
 
   /** @returns undefined if the client has left, or its request was none of a WebSocket: `ws` has answered it then */
@@ -197,6 +243,31 @@ export class TalkServer {
   }
 }
 
+/** Splits the growing usage of a talk into parts that are each counted once. */
+class TalkUsage {
+  readonly #total: () => Usage | undefined;
+  #counted = { inputTokens: 0, outputTokens: 0, cost: 0 };
+
+  constructor(total: () => Usage | undefined) {
+    this.#total = total;
+  }
+
+  /** The usage since the last call. */
+  takeNew(): Usage | undefined {
+    const total = this.#total();
+    if (total === undefined) return undefined;
+    const { inputTokens, outputTokens, cost = 0 } = total;
+    const before = this.#counted;
+    this.#counted = { inputTokens, outputTokens, cost };
+    return {
+      ...total,
+      inputTokens: inputTokens - before.inputTokens,
+      outputTokens: outputTokens - before.outputTokens,
+      cost: cost - before.cost,
+    };
+  }
+}
+
 function protocolsOf({ headers }: IncomingMessage): readonly string[] {
   return (headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim());
 }
@@ -227,7 +298,7 @@ function refuse(socket: Duplex, error: unknown): void {
     detail: failure.message,
     code: failure.code,
   });
-  socket.once('finish', () => socket.destroy()); // a client that never closes its half would keep it open
+  socket.once('finish', () => socket.destroy()); // also if the client keeps its half open
   socket.end(
     `HTTP/1.1 ${failure.status} Refused\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
