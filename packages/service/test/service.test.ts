@@ -121,6 +121,69 @@ test('a run reads steering before its next model call, and answers a follow-up',
   expect((await client.send('POST', `/api/runs/${id}/steer`, { input: 'Late.' })).status).toBe(409);
 });
 
+test('messages that come while a run ends are answered by the next run of the session', async () => {
+  const gate = new Gate();
+  await using serving = await serve({
+    agents: {
+      assistant: {
+        onBusy: 'steer',
+        make: () => {
+          const agent = new ReActAgent({ name: 'assistant', model: new ScriptedModel(['Done.']) });
+          agent.onOutcome(() => gate.pass()); // the agent takes no more messages
+          return agent;
+        },
+      },
+    },
+  });
+  const { client } = serving;
+  const session = await client.session();
+  const path = `/api/sessions/${session}/runs`;
+  const { id } = await client.json('POST', path, { input: 'Go.' });
+  await gate.reached;
+  expect(await client.json('POST', `/api/runs/${id}/steer`, { input: 'Be brief.' })).toEqual({ done: true });
+  expect(await client.json('POST', `/api/runs/${id}/follow-up`, { input: 'And then?' })).toEqual({
+    done: true,
+  });
+  expect(await client.json('POST', path, { input: 'Hurry.' })).toMatchObject({ id });
+  gate.open();
+  expect(await client.ended(id)).toMatchObject({ status: 'finished' });
+  const [next, first] = (await client.json('GET', path)).data;
+  expect(first).toMatchObject({ id });
+  expect(await client.ended(next.id)).toMatchObject({ status: 'finished' });
+  const { data } = await client.json('GET', `/api/sessions/${session}/messages`);
+  const texts = data.map(({ content }: any) => content[0]?.text ?? content);
+  expect(texts).toEqual(['Go.', 'Done.', 'Be brief.', 'And then?', 'Hurry.', 'Done.']);
+});
+
+test('messages that come while a run is suspended are answered after the decisions', async () => {
+  const gate = new Gate();
+  let made = 0;
+  await using serving = await serve({
+    agents: {
+      assistant: () => {
+        const agent = askingAgent(
+          made++ === 0
+            ? [{ toolCalls: [{ id: 'call_1', name: 'remove', input: {} }] }]
+            : ['Removed.', 'You are welcome.'],
+        );
+        agent.onOutcome(() => gate.pass());
+        return agent;
+      },
+    },
+  });
+  const { client } = serving;
+  const session = await client.session();
+  const path = `/api/sessions/${session}/runs`;
+  const { id } = await client.json('POST', path, { input: 'Remove it.' });
+  await gate.reached;
+  await client.json('POST', `/api/runs/${id}/follow-up`, { input: 'Thanks.' });
+  gate.open();
+  const { pending } = await client.ended(id);
+  const next = await client.json('POST', path, { decisions: [{ id: pending[0].id, verdict: 'allow' }] });
+  expect((await client.ended(next.id)).msg.content).toEqual([{ type: 'text', text: 'You are welcome.' }]);
+  expect((await client.json('GET', path)).data).toHaveLength(2);
+});
+
 test.each([
   ['reject', 409, ['finished']],
   ['queue', 202, ['finished', 'finished']],

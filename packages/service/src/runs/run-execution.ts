@@ -21,6 +21,7 @@ import type { RunOutcome, RunRecord } from '../store/run-record.ts';
 import type { ServiceStore } from '../store/service-store.ts';
 import type { StepResults } from './durable-runner.ts';
 import type { AgentTable } from './served-agent.ts';
+import { answerUnread } from './unread-inputs.ts';
 
 export interface ExecutionParts {
   readonly store: ServiceStore;
@@ -264,6 +265,7 @@ export class RunExecution {
         await store.sessions.setPending(tx, run.user, run.session, outcome.pending ?? []);
       await store.sessions.leave(tx, run.user, run.session, run.id);
       if (usage !== undefined) await store.usage.add(tx, run.user, usage, now());
+      await answerUnread(tx, store, run, outcome, now());
     });
     const told = events.map((data, index) => ({ n: first + index, data }));
     log.tell(run.id, told, true);

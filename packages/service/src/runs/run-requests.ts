@@ -9,7 +9,7 @@ import { JOURNAL_FORMAT } from '../journal/run-journal.ts';
 import { ServiceFailure } from '../service-failure.ts';
 import type { SqlQueries } from '../store/database.ts';
 import { repeatConflicts } from '../store/repeat-conflicts.ts';
-import { isEnded, type RunRecord, type RunRequest, type SessionRecord } from '../store/run-record.ts';
+import type { RunRecord, RunRequest, SessionRecord } from '../store/run-record.ts';
 import type { ServiceStore } from '../store/service-store.ts';
 import type { RecordedResult } from './durable-runner.ts';
 import type { RunScheduler } from './run-scheduler.ts';
@@ -122,7 +122,11 @@ export class RunRequests {
         );
       if (active !== undefined && policy === 'steer') {
         const run = await store.runs.find(user, active, tx);
-        if (run === undefined || request.decisions !== undefined)
+        if (
+          !(await store.runs.holdOpen(tx, user, active)) ||
+          run === undefined ||
+          request.decisions !== undefined
+        )
           throw new ServiceFailure('session_busy', 'The session has a run, which can not take decisions.');
         for (const msg of request.msgs) await store.runs.addInput(tx, active, 'steer', msg);
         return { run, isNew: false };
@@ -135,6 +139,7 @@ export class RunRequests {
         if (other === undefined) throw new ServiceFailure('internal', 'The run could not be stored.');
         return repeated(other, fingerprint);
       }
+      await store.runs.moveUnread(tx, run);
       const added = { ...EMPTY_RUN, ...run };
       if (active === undefined || policy !== 'interrupt') return { run: added, isNew: true };
       await store.runs.setInterrupt(tx, user, active, []);
@@ -237,11 +242,11 @@ export class RunRequests {
     kind: 'steer' | 'follow_up',
     msgs: readonly JsonObject[],
   ): Promise<void> {
-    const run = await this.run(user, id);
-    if (isEnded(run.status))
-      throw new ServiceFailure('run_ended', 'The run has ended. Start another one with this message.');
+    await this.run(user, id);
     const store = this.#store;
     await store.database.transaction(async (tx) => {
+      if (!(await store.runs.holdOpen(tx, user, id)))
+        throw new ServiceFailure('run_ended', 'The run has ended. Start another one with this message.');
       for (const msg of msgs) await store.runs.addInput(tx, id, kind, msg);
     });
     await this.#scheduler.control(id);

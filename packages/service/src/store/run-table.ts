@@ -233,6 +233,16 @@ export class RunTable {
     return (await this.#db.query(sql, [user, session])).map(({ id }) => String(id));
   }
 
+  /** Holds a run until the transaction ends, so that it does not end meanwhile. @returns false if it has ended */
+  async holdOpen(tx: SqlQueries, user: string, id: string): Promise<boolean> {
+    const rows = await tx.query(
+      `UPDATE service_runs SET last_event = last_event WHERE id = ? AND user_id = ? AND status IN ('queued', 'running') RETURNING id`,
+      [id, user],
+    );
+    return rows.length > 0;
+  }
+
+  /** Adds a message for a run that is held. */
   async addInput(tx: SqlQueries, runId: string, kind: RunInput['kind'], msg: JsonObject): Promise<void> {
     const [row] = await tx.query('SELECT COALESCE(MAX(n), 0) AS n FROM service_inputs WHERE run_id = ?', [
       runId,
@@ -245,14 +255,31 @@ export class RunTable {
     ]);
   }
 
-  async inputs(runId: string): Promise<readonly RunInput[]> {
+  async inputs(runId: string, tx: SqlQueries = this.#db): Promise<readonly RunInput[]> {
     const sql = 'SELECT n, kind, msg, seen_step FROM service_inputs WHERE run_id = ? ORDER BY n';
-    return (await this.#db.query(sql, [runId])).map((row) => ({
+    return (await tx.query(sql, [runId])).map((row) => ({
       n: Number(row['n']),
       kind: row['kind'] === 'steer' ? 'steer' : 'follow_up',
       msg: parsed<JsonObject>(row['msg']),
       seenStep: text(row['seen_step']),
     }));
+  }
+
+  /** Moves messages that suspended runs of a session have not taken to another run of it. */
+  async moveUnread(tx: SqlQueries, { id, user, session }: NewRun): Promise<void> {
+    const rows = await tx.query(
+      `DELETE FROM service_inputs WHERE seen_step IS NULL AND run_id IN
+       (SELECT id FROM service_runs WHERE user_id = ? AND session_id = ? AND status = 'suspended') RETURNING n, kind, msg`,
+      [user, session],
+    );
+    let n = 0;
+    for (const { kind, msg } of rows.toSorted((a, b) => Number(a['n']) - Number(b['n'])))
+      await tx.query('INSERT INTO service_inputs (run_id, n, kind, msg) VALUES (?, ?, ?, ?)', [
+        id,
+        ++n,
+        kind ?? null,
+        msg ?? null,
+      ]);
   }
 
   async setInputSeen(tx: SqlQueries, runId: string, n: number, step: string): Promise<void> {
