@@ -21,11 +21,7 @@ export class OrderedMemory {
 
   /** The history for a model, without messages that a summary replaces. @throws TroupeError if an earlier write hangs */
   async recall(): Promise<readonly Msg[]> {
-    if (this.#unfinishedWrites > 0 && !(await settledWithin(this.#written, WRITE_LIMIT_MS)))
-      throw new TroupeError(
-        'store_failed',
-        `The memory has not finished an earlier write within ${WRITE_LIMIT_MS / 1000} s. Check its store.`,
-      );
+    await this.#untilWritten();
     return this.#memory.getMemory({ excludeMark: COMPRESSED_MARK });
   }
 
@@ -39,6 +35,37 @@ export class OrderedMemory {
 
   delete(msgs: readonly Msg[]): Promise<void> {
     return this.#inOrder(async () => void (await this.#memory.delete(msgs.map(({ id }) => id))));
+  }
+
+  /**
+   * Replaces messages in one write: all messages from the first changed one on are deleted and added again. Puts them back if the store fails.
+   * @param change gives all messages in order, the same objects where nothing changes
+   * @throws TroupeError if an earlier write hangs
+   */
+  async revise(change: (msgs: readonly Msg[]) => readonly Msg[]): Promise<void> {
+    await this.#untilWritten();
+    await this.#inOrder(async () => {
+      const msgs = await this.#memory.getMemory({ prependSummary: false });
+      const revised = change(msgs);
+      const first = msgs.findIndex((msg, i) => msg !== revised[i]);
+      if (first === -1) return;
+      const [old, changed] = [msgs.slice(first), revised.slice(first)];
+      try {
+        await this.#memory.delete(old.map(({ id }) => id));
+        if (changed.length > 0) await this.#memory.add(changed);
+      } catch (error) {
+        await this.#memory.add(old); // messages that are still stored are ignored
+        throw error;
+      }
+    });
+  }
+
+  async #untilWritten(): Promise<void> {
+    if (this.#unfinishedWrites > 0 && !(await settledWithin(this.#written, WRITE_LIMIT_MS)))
+      throw new TroupeError(
+        'store_failed',
+        `The memory has not finished an earlier write within ${WRITE_LIMIT_MS / 1000} s. Check its store.`,
+      );
   }
 
   #inOrder(write: () => Promise<void>): Promise<void> {

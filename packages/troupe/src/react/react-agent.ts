@@ -350,6 +350,14 @@ export class ReActAgent extends ReActAgentBase {
     await this.#parts.ordered.add(msgs);
   }
 
+  /**
+   * Replaces messages in memory, between two writes of the agent. Stores all old messages again if the store fails.
+   * @param change gives all messages in order, the same objects where nothing changes
+   */
+  reviseMemory(change: (msgs: readonly Msg[]) => readonly Msg[]): Promise<void> {
+    return this.#parts.ordered.revise(change);
+  }
+
   override async handleInterrupt(msgs: readonly Msg[], interrupt: Interrupt): Promise<Msg> {
     const answer = this.interruptReply();
     await this.keepInterrupted(msgs, interrupt, answer);

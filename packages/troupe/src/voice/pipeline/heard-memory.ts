@@ -1,8 +1,10 @@
 import type { AgentBase } from '../../agent/agent-base.ts';
 import { MemoryBase } from '../../memory/memory-base.ts';
+import { OrderedMemory } from '../../memory/ordered-memory.ts';
 import type { ContentBlock } from '../../message/blocks.ts';
 import { isInterruptReply } from '../../message/end-reason.ts';
 import type { Msg } from '../../message/msg.ts';
+import { ReActAgent } from '../../react/react-agent.ts';
 
 /**
  * Cuts messages of an agent, in its memory, to the text that was heard. A message of which nothing was heard is removed, unless it has tool calls. Answers to
@@ -17,22 +19,21 @@ export async function keepHeard(
 ): Promise<void> {
   const memory: unknown = Reflect.get(agent, 'memory');
   if (!(memory instanceof MemoryBase)) return;
-  const msgs = await memory.getMemory({ prependSummary: false });
   const isUnheard = (msg: Msg): boolean =>
     msg.role === 'assistant' && msg.name === agent.name && isInterruptReply(msg) && !heard.has(msg.id);
-  const first = msgs.findIndex(
-    (msg, i) => heard.has(msg.id) || (isStopped && i === msgs.length - 1 && isUnheard(msg)),
-  );
-  if (first === -1) return;
-  const later = msgs.slice(first);
-  const kept = later.flatMap((msg) => {
-    if (isUnheard(msg)) return [];
-    const text = heard.get(msg.id);
-    return text === undefined ? [msg] : cutTo(msg, text);
-  });
-  if (kept.length === later.length && kept.every((msg, i) => msg === later[i])) return;
-  await memory.delete(later.map(({ id }) => id));
-  if (kept.length > 0) await memory.add(kept);
+  const heardOnly = (msgs: readonly Msg[]): readonly Msg[] => {
+    const first = msgs.findIndex(
+      (msg, i) => heard.has(msg.id) || (isStopped && i === msgs.length - 1 && isUnheard(msg)),
+    );
+    return msgs.flatMap((msg, i) => {
+      if (first === -1 || i < first) return [msg];
+      if (isUnheard(msg)) return [];
+      const text = heard.get(msg.id);
+      return text === undefined ? [msg] : cutTo(msg, text);
+    });
+  };
+  if (agent instanceof ReActAgent) await agent.reviseMemory(heardOnly);
+  else await new OrderedMemory(memory).revise(heardOnly);
 }
 
 /** The message with the first characters of its text only; nothing if nothing is left of it. */
