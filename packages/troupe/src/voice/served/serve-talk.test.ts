@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -302,6 +303,42 @@ describe('serveTalk', () => {
     await done;
     expect(socket.of('agent_error')).toMatchObject([{ code: 'not_connected', message: 'no such model' }]);
     expect(socket.closeCode).toBe(1011);
+  });
+
+  it('ends when a conversation that was still connecting is closed', async () => {
+    const connected = Promise.withResolvers<void>();
+    const realtimeModel = new ScriptedRealtimeModel();
+    const connect = realtimeModel.connect.bind(realtimeModel);
+    realtimeModel.connect = async (...args) => {
+      await connected.promise;
+      return connect(...args);
+    };
+    const agent = new RealtimeAgent({ name: 'Friday', realtimeModel, console: false });
+    const socket = new FakeSocket();
+    let isDone = false;
+    const done = serveTalk(socket, agent).then(() => void (isDone = true));
+    socket.say({ type: 'client_session_create' });
+    await clock.advance(0);
+    socket.leave();
+    await clock.advance(0);
+    expect(isDone).toBe(false);
+    connected.resolve();
+    await done;
+    expect([realtimeModel.connection.isClosed, agent.talk]).toEqual([true, undefined]);
+  });
+
+  it('leaves nothing on its signal', async () => {
+    const stop = new AbortController();
+    const realtimeModel = new ScriptedRealtimeModel();
+    const agent = new RealtimeAgent({ name: 'Friday', realtimeModel, console: false });
+    for (let i = 0; i < 3; i++) {
+      const socket = new FakeSocket();
+      const done = serveTalk(socket, agent, { signal: stop.signal });
+      expect(getEventListeners(stop.signal, 'abort')).toHaveLength(1);
+      socket.leave();
+      await done;
+    }
+    expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
   });
 
   it('ends the conversation with its signal', async () => {

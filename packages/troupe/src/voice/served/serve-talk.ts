@@ -2,6 +2,7 @@ import { getLogger } from '../../config/run-config.ts';
 import { messageOf } from '../../errors.ts';
 import { Msg } from '../../message/msg.ts';
 import type { SpeechDetector } from '../../realtime/speech-detector.ts';
+import { whenAborted } from '../../util/abort.ts';
 import { BYTES_PER_SAMPLE, type PcmAudio } from '../../util/audio/pcm.ts';
 import { fromBase64, toBase64 } from '../../util/base64.ts';
 import { startTimer } from '../../util/clock.ts';
@@ -78,7 +79,9 @@ class ServedTalk {
   readonly #responses = new Map<string, string>();
   #lastResponse = '';
   #talk: Talk | undefined;
-  #isConnecting = false;
+  /** Settles when the conversation is open, or could not be opened. Never rejects. */
+  #opening: Promise<void> | undefined;
+  #unlink: () => void = () => {};
   #isOver = false;
   #isPaused = false;
   #invalid = 0;
@@ -98,8 +101,7 @@ class ServedTalk {
     socket.addEventListener('message', ({ data }) => this.#receive(data));
     socket.addEventListener('close', () => void this.#end());
     socket.addEventListener('error', () => {}); // followed by close
-    options.signal?.addEventListener('abort', () => void this.#end(1001), { once: true });
-    if (options.signal?.aborted) void this.#end(1001);
+    this.#unlink = whenAborted(options.signal, () => void this.#end(1001));
   }
 
   /** Resolves when everything is closed. Never rejects. */
@@ -122,7 +124,7 @@ class ServedTalk {
   #take(event: ClientEvent): void {
     if (event.type === 'client_session_create') {
       this.#player.hasReports = event.config?.['reports_playback'] === true;
-      return void this.#open();
+      return void (this.#opening ??= this.#open());
     }
     if (event.type === 'client_session_end') return void this.#end(1000);
     const talk = this.#talk;
@@ -172,20 +174,18 @@ class ServedTalk {
   }
 
   async #open(): Promise<void> {
-    if (this.#isConnecting) return;
-    this.#isConnecting = true;
     try {
       const { detector, onTalk } = this.#options;
       const talk = await this.#talker.connect({ player: this.#player, detector });
-      if (this.#isOver) return await talk.close();
       this.#talk = talk;
+      if (this.#isOver) return; // closed by `#end`
       talk.onEvent((event) => this.#tell(event));
       this.#send({ type: 'server_session_created', session_id: this.#sessionId });
       this.#send(toServerEvent({ type: 'model_session_created', session_id: this.#sessionId }, talk.agent));
       onTalk?.(talk);
     } catch (error) {
       this.#fail('not_connected', error);
-      await this.#end(1011);
+      void this.#end(1011);
     }
   }
 
@@ -320,9 +320,11 @@ class ServedTalk {
     if (this.#isOver) return;
     if (code !== undefined) this.#send({ type: 'server_session_ended', session_id: this.#sessionId });
     this.#isOver = true;
+    this.#unlink();
     this.#wakeWriter();
     if (code !== undefined) this.#socket.close(code);
     try {
+      await this.#opening;
       await this.#talk?.close();
     } catch (error) {
       getLogger().log('warn', `A conversation could not be closed: ${messageOf(error)}`);
