@@ -1,14 +1,8 @@
 // Interrupts before or while a hook changes a tool result or a model message.
 import { describe, expect, test } from 'vitest';
 
-import {
-  InMemoryMemory,
-  ReActAgent,
-  tool,
-  withRunConfig,
-  type MemoryFilter,
-  type Msg,
-} from '../src/index.ts';
+import { InMemoryMemory, ReActAgent, tool, withRunConfig, type Msg } from '../src/index.ts';
+import type { MemoryFilter } from '../src/memory/memory-base.ts';
 import { ScriptedModel, type ScriptedTurn } from '../src/testing/index.ts';
 
 const yieldToEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -74,7 +68,7 @@ describe('a model message that is cut off', () => {
     how: 'interrupt' | 'abort' | 'leave' | 'failure',
     hook: (msg: Msg, stop: () => void) => Msg | Promise<Msg>,
     turn = HALF,
-    memory: InMemoryMemory | undefined = undefined,
+    memory?: InMemoryMemory,
   ): Promise<string[]> {
     const last: ScriptedTurn = how === 'failure' ? { ...turn, stall: false, error: new Error('gone') } : turn;
     const agent = new ReActAgent({
@@ -135,12 +129,12 @@ describe('a model message that is cut off', () => {
         maxIters: 1,
         console: false,
       });
-      agent.registerInstanceHook(type, 'slow', (_agent, _args, msg: Msg) => {
+      agent.registerInstanceHook(type, 'slow', (_agent: ReActAgent, _args: object, msg: Msg) => {
         if (msg.hasContentBlocks('tool_use')) return undefined;
         ran.push('slow');
         return release.promise;
       });
-      agent.registerInstanceHook(type, 'next', (_agent, _args, msg: Msg) => {
+      agent.registerInstanceHook(type, 'next', (_agent: ReActAgent, _args: object, msg: Msg) => {
         if (!msg.hasContentBlocks('tool_use')) ran.push('next');
       });
       agent.on('text_delta', ({ text }) => void (text.includes('47') && agent.interrupt()));
