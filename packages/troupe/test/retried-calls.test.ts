@@ -101,6 +101,28 @@ test('structured output that is given again is its own, also where its tool call
   expect((await other.call(input, { ...options, isRetry: true })).structured).toEqual({ length: 6 });
 });
 
+test('structured output whose tool call is no longer in memory is not transformed again', async () => {
+  for (const [structuredModel, given, structured] of [
+    [z.object({ name: z.string().transform((text) => `Dr. ${text}`) }), { name: 'Who' }, { name: 'Dr. Who' }],
+    [z.string().transform((text) => `Dr. ${text}`), { value: 'Who' }, 'Dr. Who'],
+    [
+      z.object({ day: z.string().transform((text) => new Date(text)) }),
+      { day: '2026-01-31' },
+      { day: new Date('2026-01-31') },
+    ], // not JSON: from its arguments
+  ] as const) {
+    const agent = payer([{ toolCalls: [{ name: 'generate_response', input: given }] }]);
+    const first = await agent.call(input, { structuredModel });
+    const history = await agent.memory.getMemory();
+    const toolMsgs = history.filter((msg) => msg.hasContentBlocks(['tool_use', 'tool_result']));
+    expect(await agent.memory.delete(toolMsgs.map(({ id }) => id))).toBe(2);
+    const other = payer([]);
+    other.loadStateDict(JSON.parse(JSON.stringify(agent.stateDict())) as JsonObject);
+    const again = await other.call(input, { structuredModel, isRetry: true });
+    expect([first.structured, again.structured]).toEqual([structured, structured]);
+  }
+});
+
 test('unfinished tool calls go on: one with a side effect that had begun is not run again', async () => {
   const paid: string[] = [];
   const begun = Promise.withResolvers<void>();

@@ -61,8 +61,11 @@ export class StructuredOutputTool {
     const saved = results
       .flatMap((result) => (result.name === STRUCTURED_OUTPUT_TOOL ? (savedIn(result.metadata) ?? []) : []))
       .findLast(({ answer }) => canonicalJson(answer) === json);
-    const { structured } = await this.#outputOf(saved ?? { answer: metadata, form: 'arguments' });
-    return structured ?? this.#schema.unwrap(metadata);
+    if (saved !== undefined) return (await this.#outputOf(saved)).structured ?? this.#schema.unwrap(metadata);
+    // the metadata are the arguments if the output is no JSON, and the output otherwise
+    const checked = await this.#schema.check(metadata);
+    const areArguments = checked.ok && toSaved(checked.value, metadata).form === 'arguments';
+    return areArguments ? checked.value : this.#schema.unwrap(metadata);
   }
 
   async #outputOf({ answer: metadata, form }: StoredOutput): Promise<ReplyOutput> {
@@ -91,7 +94,7 @@ function toSaved(value: unknown, input: JsonObject): SavedOutput {
   }
 }
 
-/** The same, also as version 0.1 saved it: without a form. */
+/** `SavedOutput`, or the form of version 0.1, which has no `form`. */
 type StoredOutput = Partial<SavedOutput> & Pick<SavedOutput, 'answer'>;
 
 function savedIn({ answer, form }: JsonObject = {}): StoredOutput | undefined {
