@@ -101,12 +101,22 @@ export function surelyConverts(schema: AnySchema): boolean {
 function isSimple(schema: unknown, wanted: string | undefined, depth: number): boolean {
   const { def } = (schema as { _zod?: { def?: ZodDefinition } } | undefined)?._zod ?? {};
   if (def === undefined || depth > MAX_SIMPLE_DEPTH || (wanted ?? def.type) !== def.type) return false;
+  if (!hasSimpleMetadata(schema)) return false;
   const { type, shape = {}, catchall, element, innerType } = def;
   if (SIMPLE_TYPES.has(type)) return true;
   if (type === 'array') return isSimple(element, undefined, depth + 1);
   if (WRAPPING_TYPES.has(type)) return isSimple(innerType, undefined, depth + 1);
   if (type !== 'object' || catchall !== undefined) return false;
   for (const key in shape) if (!isSimple(shape[key], undefined, depth + 1)) return false;
+  return true;
+}
+
+/** Whether the metadata of a schema of zod is a description at most. Other metadata may be no JSON, or an `id` that another schema has. */
+function hasSimpleMetadata(schema: unknown): boolean {
+  const { meta } = schema as { readonly meta?: unknown };
+  if (typeof meta !== 'function') return false; // of zod/mini: the metadata are not known
+  const metadata: unknown = meta.call(schema);
+  for (const key in metadata as object | undefined) if (key !== 'description') return false;
   return true;
 }
 

@@ -133,6 +133,21 @@ describe('a mistake is told when the tool is registered', () => {
       { schema: { city: z.string() } as never },
       "The tool 't' has a schema that can't be used: 'city' is a schema itself: combine the parts in one schema, e.g. with z.object({ … }).",
     ],
+    [
+      'one id for two fields',
+      { schema: z.object({ a: z.string().meta({ id: 'city' }), b: z.number().meta({ id: 'city' }) }) },
+      "The tool 't' has a schema that can't be used: This zod schema has no JSON Schema: Duplicate schema id",
+    ],
+    [
+      'metadata of a field that are no JSON',
+      { schema: z.object({ a: z.array(z.string().meta({ example: 1n })) }) },
+      "The tool 't' has a schema that can't be used: The field 'a' of this zod schema has no JSON Schema",
+    ],
+    [
+      'metadata of the arguments that are no JSON',
+      { schema: z.object({ a: z.string() }).meta({ example: 1n }) },
+      "The tool 't' has a schema that can't be used: This zod schema has no JSON Schema",
+    ],
     ['a number', { schema: 5 as never }, "The tool 't' has a schema that can't be used: A schema is made by"],
     [
       'a schema that is no JSON',
