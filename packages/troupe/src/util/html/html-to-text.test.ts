@@ -111,3 +111,28 @@ test('the time for a page is linear in its length, for any content', async () =>
     expect(steps, piece).toBeLessThan(20 * html.length);
   }
 });
+
+test('a cell of several rows is in as many rows, also where a cell of several columns is in its place', () => {
+  const read = (...rows: string[]): string[] =>
+    htmlToText(`<table>${rows.map((row) => `<tr>${row}</tr>`).join('')}</table>`, 'https://a.example/', {
+      hasMarkdownTables: true,
+    })
+      .text.split('\n')
+      .filter((line) => !line.includes('---'));
+  expect(read('<td>A<td rowspan=2>B<td>C', '<td colspan=2>D<td>E', '<td>F<td>G<td>H')).toEqual([
+    '| A | B | C |',
+    '| D |  | E |',
+    '| F | G | H |',
+  ]);
+  expect(read('<td>A<td>B<td rowspan=2>C', '<td>D', '<td>E<td>F<td>G')).toEqual([
+    '| A | B | C |',
+    '| D |',
+    '| E | F | G |',
+  ]);
+  expect(read('<td>A<td rowspan=3>B', '<td>C', '<td>D', '<td>E<td>F')).toEqual([
+    '| A | B |',
+    '| C | B |',
+    '| D | B |',
+    '| E | F |',
+  ]);
+});

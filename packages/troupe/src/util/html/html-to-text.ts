@@ -155,8 +155,9 @@ class PageWriter {
   #cells: Cell[] = [];
   /** The open cell of a table. */
   #cell: Omit<Cell, 'text'> | undefined;
-  /** Cells of rows above that reach into the next rows, by column. */
+  /** Characters that cells of several rows or columns have added. */
   #repeated = 0;
+  /** Cells of rows above that reach into the next rows, by column. */
   readonly #reaching = new Map<number, { readonly text: string; rows: number }>();
 
   constructor(hasMarkdownTables: boolean) {
@@ -276,9 +277,9 @@ class PageWriter {
   /** Texts of a row: a cell of several rows is in each of them, and one of several columns has empty ones behind it. */
   #layOut(cells: readonly Cell[]): readonly string[] {
     const row: string[] = [];
+    const above = this.#takeAbove();
     const fromAbove = (): void => {
-      for (let above; (above = this.#reaching.get(row.length)) !== undefined; row.push(above.text))
-        if (--above.rows === 0) this.#reaching.delete(row.length);
+      for (let text; (text = above.get(row.length)) !== undefined;) row.push(text);
     };
     for (const { text, columns, rows } of cells) {
       fromAbove();
@@ -292,6 +293,16 @@ class PageWriter {
     }
     fromAbove();
     return row;
+  }
+
+  /** Texts of rows above that reach into the next row, by column. Each counts as used in that row, also where a cell of the row is in its place. */
+  #takeAbove(): ReadonlyMap<number, string> {
+    const texts = new Map<number, string>();
+    for (const [column, above] of this.#reaching) {
+      texts.set(column, above.text);
+      if (--above.rows === 0) this.#reaching.delete(column);
+    }
+    return texts;
   }
 
   #writeWords(text: string): void {
