@@ -1,7 +1,9 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 import { expect, test } from 'vitest';
 
 import { ConcurrencyLimit } from '../tool/concurrency-limit.ts';
 import { RegisteredTool } from '../tool/registered-tool.ts';
+import { Toolkit } from '../toolkit.ts';
 import { ToolCall, type ToolCallSettings } from './tool-call.ts';
 
 /** The course of tool calls is tested in toolkit.test.ts; this file tests the parts that the toolkit hides. */
@@ -32,4 +34,31 @@ test('an interrupted tool call leaves the queue at once', async () => {
   expect(limit.waiting).toBe(0);
   release();
   await limit.acquire(new AbortController().signal);
+});
+
+test('a schema that interrupts its own tool call, and then fails, rejects nothing that nobody awaits', async () => {
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown): void => void unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  const controller = new AbortController();
+  const schema: StandardSchemaV1 & StandardJSONSchemaV1 = {
+    '~standard': {
+      version: 1,
+      vendor: 'own',
+      validate: () => {
+        controller.abort();
+        return Promise.reject(new Error('gone'));
+      },
+      jsonSchema: { input: () => ({ type: 'object' }), output: () => ({ type: 'object' }) },
+    },
+  };
+  const toolkit = new Toolkit({ tools: [{ name: 't', schema, execute: () => 'ran' }] });
+  const { signal } = controller;
+  const result = await toolkit.callToolFunction(
+    { type: 'tool_use', id: 'c', name: 't', input: {} },
+    { signal },
+  );
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+  process.off('unhandledRejection', note);
+  expect([result.status, unhandled]).toEqual(['interrupted', []]);
 });

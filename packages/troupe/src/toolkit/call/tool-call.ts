@@ -168,6 +168,7 @@ export class ToolCall {
     let output: ToolOutput | SuspendedToolCall;
     try {
       const reading = tool.readArguments(call.input);
+      if (reading instanceof Promise) reading.catch(() => {}); // the schema may have interrupted the tool call: nobody waits then
       const checked =
         reading instanceof Promise ? await withDeadline(this.#deadline(tool), () => reading) : reading;
       if (!checked.ok) return this.#resulting(invalid(checked.problems));
