@@ -157,7 +157,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
       most: MAX_TIMER_MS,
     });
     this.name = options.name;
-    this.#options = options;
+    this.#options = Object.isFrozen(options) ? options : { ...options }; // read later too, when the program may have changed its own object
     checkConsole(options.console);
     checkSpeech(options.ttsModel);
   }

@@ -9,7 +9,7 @@ import type { PermissionPolicy } from '../permission/permission-policy.ts';
 import type { PlanNotebook } from '../plan/plan-notebook.ts';
 import type { KnowledgeBase } from '../rag/knowledge-base.ts';
 import type { BackgroundTools } from '../toolkit/background-tools.ts';
-import { areSurelyRegistered } from '../toolkit/tool/registered-tool.ts';
+import { areSurelyRegistered, UNDEFINED_TOOL } from '../toolkit/tool/registered-tool.ts';
 import type { Tool } from '../toolkit/tool/tool.ts';
 import { Toolkit } from '../toolkit/toolkit.ts';
 import { AgentBase, type AgentOptions } from '../agent/agent-base.ts';
@@ -163,6 +163,7 @@ function checkTools(tools: unknown): void {
 }
 
 function problemOfTool(item: unknown): string | undefined {
+  if (item === undefined) return `is undefined: ${UNDEFINED_TOOL}`;
   if (item instanceof Toolkit) return 'is a Toolkit: give it as the option toolkit.';
   if (item instanceof AgentBase)
     return 'is an agent: make a tool of it with agentTool(agent, { description }).';

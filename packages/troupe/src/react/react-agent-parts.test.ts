@@ -1,7 +1,9 @@
 // Parts of an agent besides the model and the tools: a compressor, a plan, background tools.
 import { describe, expect, test } from 'vitest';
 
+import { ConsoleView } from '../agent/printing/console-view.ts';
 import type { ContextCompressor, CompressionTask } from '../compression/context-compressor.ts';
+import { TroupeError } from '../errors.ts';
 import type { AgentEvent } from '../event/agent-event.ts';
 import { InMemoryMemory } from '../memory/in-memory-memory.ts';
 import { COMPRESSED_MARK } from '../memory/memory-base.ts';
@@ -334,4 +336,40 @@ test('hooks run once for each of 64 tool calls side by side', async () => {
   expect(seen.post.toSorted()).toEqual(ids.map((id, i) => `${id} ${i}`).toSorted());
   const results = (await agent.memory.getMemory()).flatMap((msg) => msg.getContentBlocks('tool_result'));
   expect(results.map(({ id }) => id)).toEqual(ids);
+});
+
+describe('the options of an agent', () => {
+  test('are as they were when it was made, whatever the program does with its object later', async () => {
+    const shown: string[] = [];
+    const options = {
+      name: 'Friday',
+      model: new ScriptedModel([{ toolCalls: [{ name: 'look', input: {} }] }, 'Summary.']),
+      tools: [tool({ name: 'look', execute: () => 'seen' })],
+      maxIters: 1,
+      interruptReply: 'Yes?',
+      console: false as ReActAgentOptions['console'],
+      memory: undefined as InMemoryMemory | undefined,
+    };
+    const agent = new ReActAgent(options);
+    options.maxIters = 9;
+    options.model = new ScriptedModel(['Wrong.']);
+    options.memory = new InMemoryMemory();
+    options.console = new ConsoleView({ write: (text) => void shown.push(text) });
+    const other = new ReActAgent({ ...options, console: false });
+    expect(agent.memory).not.toBe(options.memory);
+    expect(other.memory).toBe(options.memory);
+    const { text, endReason } = await agent.call('Look.');
+    expect([text, endReason, shown]).toEqual(['Summary.', 'max_iters', []]);
+  });
+
+  test('are the only way to give it a memory or a toolkit', () => {
+    const { agent } = setUp([]);
+    expect(() => Reflect.set(agent, 'memory', new InMemoryMemory())).toThrow(
+      new TroupeError(
+        'invalid_config',
+        "The memory of an agent can't be replaced: give it as the option memory.",
+      ),
+    );
+    expect(() => Reflect.set(agent, 'toolkit', new Toolkit())).toThrow('give it as the option toolkit.');
+  });
 });

@@ -84,7 +84,11 @@ describe('the option tools', () => {
       [() => 'x'],
       'tools[0] is a function: make a tool of it with tool({ name, schema, execute }).',
     ],
-    ['nothing', [undefined], 'tools[0] is not a tool: make one with tool({ name, schema, execute }).'],
+    [
+      'nothing',
+      [undefined],
+      'tools[0] is undefined: the module that exports it has not run yet, which a circular import can cause, or exports no such name.',
+    ],
     ['a name', ['weather'], 'tools[0] is not a tool: make one with tool({ name, schema, execute }).'],
     [
       'the same name twice',

@@ -8,7 +8,7 @@ import { OPEN_EXCHANGE_STATE } from '../approval/saved-exchange.ts';
 import { OrderedMemory } from '../memory/ordered-memory.ts';
 import { compressorFor } from '../compression/compressor-for.ts';
 import { getLogger } from '../config/run-config.ts';
-import { messageOf } from '../errors.ts';
+import { messageOf, TroupeError } from '../errors.ts';
 import type { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
 import type { MemoryBase } from '../memory/memory-base.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
@@ -127,11 +127,18 @@ export class ReActAgent extends ReActAgentBase {
       const get = function (this: ReActAgent): unknown {
         return this.#parts[name];
       };
-      Object.defineProperty(this.prototype, name, { configurable: true, get });
+      const set = function (): never {
+        throw new TroupeError(
+          'invalid_config',
+          `The ${name} of an agent can't be replaced: give it as the option ${name}.`,
+        );
+      };
+      Object.defineProperty(this.prototype, name, { configurable: true, get, set });
     }
   }
 
-  constructor(options: ReActAgentOptions) {
+  constructor(given: ReActAgentOptions) {
+    const options = Object.freeze({ ...given }); // read later too, when the program may have changed its own object
     super(options);
     checkReActOptions(options);
     this.#options = options;

@@ -854,3 +854,9 @@ test.each([
 ])('a toolkit with %j is a mistake', (options, problem) => {
   expect(() => new Toolkit(options)).toThrow(new TroupeError('invalid_config', problem));
 });
+
+test('a tool that is undefined is refused with the usual cause', () => {
+  expect(() => new Toolkit({ tools: [undefined as never] })).toThrow(
+    'A tool is undefined: the module that exports it has not run yet, which a circular import can cause, or exports no such name.',
+  );
+});

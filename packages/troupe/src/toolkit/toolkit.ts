@@ -1,5 +1,5 @@
 import { getLogger } from '../config/run-config.ts';
-import { messageOf } from '../errors.ts';
+import { messageOf, TroupeError } from '../errors.ts';
 import type { ToolUseBlock } from '../message/blocks.ts';
 import type { ToolSchema } from '../model/chat-model-base.ts';
 import { checkNumber } from '../util/check-number.ts';
@@ -10,7 +10,7 @@ import { cutOutput } from './call/cut-output.ts';
 import { META_TOOL_NAME, metaToolOf } from './tool/meta-tool.ts';
 import { ConcurrencyLimit } from './tool/concurrency-limit.ts';
 import { awaiting, inactive, toolNotFound } from './call/refusals.ts';
-import type { RegisteredTool } from './tool/registered-tool.ts';
+import { UNDEFINED_TOOL, type RegisteredTool } from './tool/registered-tool.ts';
 import { ToolCall, toToolResult, type CallToolOptions, type Offload } from './call/tool-call.ts';
 import { traced } from '../tracing/instrumentation.ts';
 import { spanOutcomeOf, type ToolCallOutcome } from './call/tool-call-outcome.ts';
@@ -120,6 +120,7 @@ export class Toolkit extends StateModule {
   registerToolFunction(tool: Tool, options?: RegisterToolOptions): string;
   registerToolFunction(tool: Tool, options: RegisterToolOptions = {}): string {
     const { namesakeStrategy = 'raise', ...changes } = options;
+    if (tool === undefined) throw new TroupeError('invalid_config', `A tool is undefined: ${UNDEFINED_TOOL}`);
     return this.#tools.add({ ...tool, ...changes }, namesakeStrategy);
   }
 

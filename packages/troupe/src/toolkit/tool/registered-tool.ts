@@ -21,6 +21,10 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 /** Default group of a tool. Always active. */
 export const BASIC_GROUP = 'basic';
 
+/** Advice for a tool that is undefined. */
+export const UNDEFINED_TOOL =
+  'the module that exports it has not run yet, which a circular import can cause, or exports no such name.';
+
 /** Validated tool in a toolkit, with the schema for the model and its concurrency limit. */
 export class RegisteredTool {
   readonly tool: Tool;
