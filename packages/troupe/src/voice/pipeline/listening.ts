@@ -18,6 +18,7 @@ export class Listening {
   readonly #sound = new BoundedQueue<PcmAudio>(Number.MAX_SAFE_INTEGER); // bounded by the longest turn
   readonly #abort = new AbortController();
   #ms = 0;
+  #bytes = 0;
   /** The whole text. Rejects if the model fails. */
   readonly text: Promise<string>;
 
@@ -33,7 +34,13 @@ export class Listening {
     return this.#ms;
   }
 
+  /** Bytes of the sound so far. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   hear(audio: PcmAudio): void {
+    this.#bytes += audio.data.byteLength;
     this.#ms += durationOf(audio);
     void this.#sound.put(audio);
   }

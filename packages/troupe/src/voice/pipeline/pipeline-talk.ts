@@ -50,6 +50,8 @@ export class PipelineTalk implements Talk {
   /** Sound before the next turn of the person. */
   #preRoll: PcmAudio[] = [];
   #listening: Listening | undefined;
+  /** Whether the person spoke on when the last turn had its longest length: the next piece begins a turn. */
+  #goesOn = false;
   /** Turns of the person that are not dealt with, in order. Never rejects. */
   #turns: Promise<void> = Promise.resolve();
   /** Answers that are not played to their end, by the reply. */
@@ -65,6 +67,9 @@ export class PipelineTalk implements Talk {
   #askedAbout: string | undefined;
   #isClosed = false;
   #usage: Usage | undefined;
+  #bufferedBytes = 0;
+  /** Calls of the person's turns, one after the other. Never rejects. */
+  #calls: Promise<void> = Promise.resolve();
   readonly #cleanUp: (() => void)[];
 
   constructor(options: PipelineTalkOptions) {
@@ -102,9 +107,9 @@ export class PipelineTalk implements Talk {
     return this.#usage;
   }
 
-  /** Sound is kept in memory, and bounded by the longest turn. */
+  /** Bytes of ended turns that are not written down yet. The open turn is bounded by its longest length. */
   get bufferedBytes(): number {
-    return 0;
+    return this.#bufferedBytes;
   }
 
   onEvent(listener: TalkListener): () => void {
@@ -120,9 +125,11 @@ export class PipelineTalk implements Talk {
     const change = this.#options.detector.feed(audio);
     if (this.#listening !== undefined) this.#listening.hear(audio);
     else this.#keepForTurn(audio);
-    if (change === 'started') this.#beginTurn();
+    if (change === 'stopped') this.#goesOn = false;
+    if (change === 'started' || (this.#goesOn && this.#listening === undefined)) this.#beginTurn();
     const isTooLong = (this.#listening?.ms ?? 0) >= this.#options.maxTurnMs;
     if (change === 'stopped' || isTooLong) this.commit();
+    if (change === undefined && isTooLong) this.#goesOn = true;
   }
 
   commit(): void {
@@ -130,6 +137,10 @@ export class PipelineTalk implements Talk {
     if (listening === undefined) return;
     this.#listening = undefined;
     listening.end();
+    const { bytes } = listening;
+    this.#bufferedBytes += bytes;
+    const written = (): void => void (this.#bufferedBytes -= bytes);
+    listening.text.then(written, written);
     this.#turnTaking.speechStopped();
     this.#tell({ type: 'speech_stopped', itemId: listening.itemId });
     this.#turns = this.#turns
@@ -139,7 +150,7 @@ export class PipelineTalk implements Talk {
 
   respond(instructions?: string): void {
     const input = instructions === undefined ? undefined : Msg.system(instructions);
-    if (!this.#isClosed) void this.#call(input === undefined ? [] : [input]);
+    if (!this.#isClosed) this.#call(input === undefined ? [] : [input]);
   }
 
   async interrupt(): Promise<void> {
@@ -151,7 +162,9 @@ export class PipelineTalk implements Talk {
     this.#isClosed = true;
     this.#listening?.abort();
     this.#listening = undefined;
+    this.#wake();
     await this.#bargeIn();
+    if (this.agent.isRunning) await this.agent.interrupt(); // a call that waited for the one that was cut
     for (const undo of this.#cleanUp.splice(0)) undo();
     this.#preRoll = [];
   }
@@ -213,21 +226,21 @@ export class PipelineTalk implements Talk {
       const isAsked = pending.kind === 'approval' && pending.id === this.#askedAbout;
       const verdict = isAsked ? this.#options.voiceDecision?.(text) : undefined;
       if (this.#isSpeaking) await this.#bargeIn();
-      if (verdict !== undefined) return void this.#call([], { decisions: [{ id: pending.id, verdict }] });
+      if (verdict !== undefined) return this.#call([], { decisions: [{ id: pending.id, verdict }] });
       await this.agent.observe(msg);
       return this.#ask();
     }
     if (this.#isSpeaking) await this.#bargeIn();
     else if (this.agent.steer(msg)) return;
-    void this.#call([msg]);
+    this.#call([msg]);
   }
 
-  async #call(msgs: readonly Msg[], options?: CallOptions): Promise<void> {
-    try {
-      await this.agent.call(msgs, { onBusy: 'queue', ...options });
-    } catch (error) {
-      this.#fail(error);
-    }
+  /** Calls the agent when the earlier calls are done. A closed conversation calls it no more. */
+  #call(msgs: readonly Msg[], options?: CallOptions): void {
+    const call = async (): Promise<void> => {
+      if (!this.#isClosed) await this.agent.call(msgs, { onBusy: 'queue', ...options });
+    };
+    this.#calls = this.#calls.then(call).catch((error: unknown) => this.#fail(error));
   }
 
   // The agent
@@ -364,7 +377,8 @@ export class PipelineTalk implements Talk {
     this.#forgetOver();
     this.#cutReplyId = this.#replyId;
     const isStopped = isByProgram || (await this.agent.interrupt());
-    while (this.agent.isRunning) await new Promise<void>((resolve) => (this.#wake = resolve));
+    while (this.agent.isRunning && !this.#isClosed)
+      await new Promise<void>((resolve) => (this.#wake = resolve));
     await keepHeard(this.agent, heard, isStopped);
   }
 

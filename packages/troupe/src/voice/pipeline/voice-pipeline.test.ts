@@ -339,6 +339,41 @@ describe('VoicePipeline', () => {
     expect(one.talk.isClosed).toBe(true);
   });
 
+  it('hears what the person says after a turn of the longest length', async () => {
+    const one = await talkWith({
+      words: ['First part.', 'Second part.'],
+      answers: ['One.', 'Two.'],
+      pipeline: { maxTurnMs: 1500 },
+    });
+    await one.speak(2000);
+    await one.silence();
+    await one.silence(300);
+    expect(one.types('speech_started', 'speech_stopped')).toEqual([
+      'speech_started',
+      'speech_stopped',
+      'speech_started',
+      'speech_stopped',
+    ]);
+    expect((await one.history()).filter((line) => line.startsWith('user'))).toEqual([
+      'user: First part.',
+      'user: Second part.',
+    ]);
+    const [first = 0, second = 0] = one.sttModel.heardMs;
+    expect(first + second).toBeGreaterThan(2400);
+    await one.talk.close();
+  });
+
+  it('counts the sound of turns that are not written down yet', async () => {
+    const one = await talkWith({ words: ['Hi.'], answers: ['Hello.'] });
+    await one.speak();
+    expect(one.talk.bufferedBytes).toBe(0); // the open turn is bounded by its longest length
+    one.talk.commit();
+    expect(one.talk.bufferedBytes).toBeGreaterThan(400 * 32 - 1);
+    await clock.advance(500);
+    expect(one.talk.bufferedBytes).toBe(0);
+    await one.talk.close();
+  });
+
   it('makes speech only a few sentences ahead', async () => {
     const text = Array.from({ length: 20 }, (_, i) => `This is the long sentence number ${i}.`).join(' ');
     const one = await talkWith({ answers: [text] });

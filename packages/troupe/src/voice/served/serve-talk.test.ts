@@ -4,13 +4,19 @@ import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
+import { TroupeError } from '../../errors.ts';
 import { PermissionRules } from '../../permission/permission-rules.ts';
+import { ReActAgent } from '../../react/react-agent.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
+import { ScriptedModel } from '../../testing/scripted-model.ts';
 import { ScriptedRealtimeModel, type ScriptedResponse } from '../../testing/voice/scripted-realtime-model.ts';
+import { ScriptedSttModel } from '../../testing/voice/scripted-stt-model.ts';
+import { ToneTtsModel } from '../../testing/voice/tone-tts-model.ts';
 import { tool } from '../../toolkit/tool/tool.ts';
 import { toBase64 } from '../../util/base64.ts';
 import { isJsonObject, readJson, type JsonObject } from '../../util/json.ts';
 import { RealtimeAgent, type RealtimeAgentOptions } from '../realtime-agent.ts';
+import { VoicePipeline } from '../pipeline/voice-pipeline.ts';
 import { readClientEvent } from './client-event.ts';
 import { ModelEventWriter } from './model-event.ts';
 import { serveTalk, type TalkSocket } from './serve-talk.ts';
@@ -92,6 +98,7 @@ async function serve(
 }
 
 const AGENT = { agent_name: 'Friday' };
+const KEY = `sk-proj-${'a1B2'.repeat(10)}`;
 
 describe('serveTalk', () => {
   it('has a conversation in the events of AgentScope, with sound in real time', async () => {
@@ -295,13 +302,16 @@ describe('serveTalk', () => {
 
   it('tells why an agent can not be connected', async () => {
     const realtimeModel = new ScriptedRealtimeModel();
-    realtimeModel.connect = () => Promise.reject(new Error('no such model'));
+    realtimeModel.connect = () =>
+      Promise.reject(new TroupeError('provider_failed', `no such model for ${KEY}`));
     const agent = new RealtimeAgent({ name: 'Friday', realtimeModel, console: false });
     const socket = new FakeSocket();
     const done = serveTalk(socket, agent);
     socket.say({ type: 'client_session_create' });
     await done;
-    expect(socket.of('agent_error')).toMatchObject([{ code: 'not_connected', message: 'no such model' }]);
+    expect(socket.of('agent_error')).toMatchObject([
+      { code: 'not_connected', message: expect.stringMatching(/^no such model for (?!sk-proj)/) },
+    ]);
     expect(socket.closeCode).toBe(1011);
   });
 
@@ -339,6 +349,64 @@ describe('serveTalk', () => {
       await done;
     }
     expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
+  });
+
+  it('keeps errors of the program to its log', async () => {
+    const realtimeModel = new ScriptedRealtimeModel();
+    realtimeModel.connect = () => Promise.reject(new Error('connect postgres://admin:secret@db failed'));
+    const agent = new RealtimeAgent({ name: 'Friday', realtimeModel, console: false });
+    const socket = new FakeSocket();
+    const done = serveTalk(socket, agent);
+    socket.say({ type: 'client_session_create' });
+    await done;
+    expect(socket.of('agent_error')).toMatchObject([
+      { code: 'not_connected', message: 'Something failed. It was logged.' },
+    ]);
+  });
+
+  it('closes a connection that opens no conversation, or reads nothing', async () => {
+    const agent = new RealtimeAgent({
+      name: 'Friday',
+      realtimeModel: new ScriptedRealtimeModel(),
+      console: false,
+    });
+    const silent = new FakeSocket();
+    const over = serveTalk(silent, agent);
+    await clock.advance(29_000);
+    expect(silent.closeCode).toBeUndefined();
+    await clock.advance(1000);
+    await over;
+    expect(silent.closeCode).toBe(1008);
+    const { model, socket, done } = await serve([{ text: 'Hello.' }]);
+    socket.bufferedAmount = 9 * 1024 * 1024;
+    model.connection.say('Hi.');
+    await done;
+    expect(socket.closeCode).toBe(1013);
+  });
+
+  it('lets twenty texts wait, and answers none when the client has left', async () => {
+    const model = new ScriptedModel([{ text: 'One two three.', stall: true }, 'Two.', 'Three.']);
+    const agent = new ReActAgent({ name: 'Friday', model, console: false });
+    const pipeline = new VoicePipeline({
+      agent,
+      sttModel: new ScriptedSttModel([]),
+      ttsModel: new ToneTtsModel(),
+    });
+    const socket = new FakeSocket();
+    const done = serveTalk(socket, pipeline);
+    socket.say({ type: 'client_session_create' });
+    await clock.advance(0);
+    socket.say({ type: 'client_text_append', text: 'Text 0.' });
+    await clock.advance(10);
+    for (let i = 1; i <= 22; i++) socket.say({ type: 'client_text_append', text: `Text ${i}.` });
+    expect(socket.of('agent_error').map(({ message }) => message)).toEqual(
+      Array.from({ length: 2 }, () => 'More than 20 texts and decisions wait for the agent.'),
+    );
+    await clock.advance(50);
+    socket.leave();
+    await done;
+    await clock.advance(1000);
+    expect([model.requests.length, agent.isRunning]).toEqual([1, false]);
   });
 
   it('ends the conversation with its signal', async () => {

@@ -1,5 +1,6 @@
 import { getLogger } from '../../config/run-config.ts';
-import { messageOf } from '../../errors.ts';
+import type { PendingDecision } from '../../message/pending-call.ts';
+import { messageOf, TroupeError } from '../../errors.ts';
 import { Msg } from '../../message/msg.ts';
 import type { SpeechDetector } from '../../realtime/speech-detector.ts';
 import { whenAborted } from '../../util/abort.ts';
@@ -7,6 +8,7 @@ import { BYTES_PER_SAMPLE, type PcmAudio } from '../../util/audio/pcm.ts';
 import { fromBase64, toBase64 } from '../../util/base64.ts';
 import { startTimer } from '../../util/clock.ts';
 import { newId } from '../../util/ids.ts';
+import { redactKeys } from '../../util/redaction/key-patterns.ts';
 import type { Talk, Talker } from '../talk.ts';
 import type { TalkEvent } from '../talk-event.ts';
 import { readClientEvent, type ClientEvent } from './client-event.ts';
@@ -44,6 +46,14 @@ const MAX_MODEL_BYTES = 1024 * 1024;
 const LOOK_MS = 20;
 /** Events that are not understood until the connection is closed. */
 const MAX_INVALID = 20;
+/** Texts and decisions that may wait for the agent. */
+const MAX_CALLS = 20;
+/** Bytes of events that may wait for a reader who does not read. */
+const MAX_UNREAD = 8 * 1024 * 1024;
+/** Time in which a client has to open the conversation. */
+const OPEN_MS = 30_000;
+/** Close code for a reader who does not read. */
+const TOO_SLOW = 1013;
 /** Longest sound of one event. */
 const MAX_AUDIO_BYTES = 2 * 1024 * 1024;
 
@@ -85,6 +95,12 @@ class ServedTalk {
   #isOver = false;
   #isPaused = false;
   #invalid = 0;
+  /** Calls of the client, one after the other. Never rejects. */
+  #calls: Promise<void> = Promise.resolve();
+  #waitingCalls = 0;
+  /** Ends a call that still waits when the conversation is over. */
+  readonly #over = new AbortController();
+  readonly #stopTimer: () => void;
   #wakeWriter: () => void = () => {};
 
   constructor(socket: TalkSocket, talker: Talker, options: ServeTalkOptions) {
@@ -98,6 +114,7 @@ class ServedTalk {
       if (isComplete)
         this.#sendModelEvent({ type: 'audio_done', itemId, responseId: this.#responseOf(itemId) });
     });
+    this.#stopTimer = startTimer(OPEN_MS, () => void this.#end(1008), true);
     socket.addEventListener('message', ({ data }) => this.#receive(data));
     socket.addEventListener('close', () => void this.#end());
     socket.addEventListener('error', () => {}); // followed by close
@@ -138,7 +155,7 @@ class ServedTalk {
         talk.commit();
         break;
       case 'client_text_append':
-        this.#run(talk.agent.call(event.text, { onBusy: 'queue' }));
+        this.#call(talk, event.text);
         break;
       case 'client_image_append': {
         const source = { type: 'base64', mediaType: event.format.type, data: event.image } as const;
@@ -157,12 +174,12 @@ class ServedTalk {
         );
         if (pending === undefined) throw new Error(`No tool call ${event.id} waits for a result.`);
         const decision = { id: pending.id, verdict: 'result', output: event.output } as const;
-        this.#run(talk.agent.call(undefined, { decisions: [decision], onBusy: 'queue' }));
+        this.#call(talk, undefined, [decision]);
         break;
       }
       case 'client_decision': {
         const decision = { id: event.id, verdict: event.verdict };
-        this.#run(talk.agent.call(undefined, { decisions: [decision], onBusy: 'queue' }));
+        this.#call(talk, undefined, [decision]);
         break;
       }
       case 'client_playback':
@@ -174,6 +191,7 @@ class ServedTalk {
   }
 
   async #open(): Promise<void> {
+    this.#stopTimer();
     try {
       const { detector, onTalk } = this.#options;
       const talk = await this.#talker.connect({ player: this.#player, detector });
@@ -187,6 +205,23 @@ class ServedTalk {
       this.#fail('not_connected', error);
       void this.#end(1011);
     }
+  }
+
+  /** Calls the agent when the earlier calls are done. @throws TroupeError when too many wait */
+  #call(talk: Talk, text: string | undefined, decisions?: readonly PendingDecision[]): void {
+    if (this.#waitingCalls >= MAX_CALLS)
+      throw new TroupeError(
+        'limit_reached',
+        `More than ${MAX_CALLS} texts and decisions wait for the agent.`,
+      );
+    this.#waitingCalls++;
+    const call = async (): Promise<void> => {
+      this.#waitingCalls--;
+      if (this.#isOver) return;
+      const { signal } = this.#over;
+      await talk.agent.call(text, { onBusy: 'queue', signal, ...(decisions && { decisions }) });
+    };
+    this.#calls = this.#calls.then(call).catch((error: unknown) => this.#fail('failed', error));
   }
 
   #run(work: Promise<unknown>): void {
@@ -238,6 +273,9 @@ class ServedTalk {
       case 'reconnecting':
       case 'reconnected':
         this.#send({ type: `agent_${event.type}`, ...part });
+        break;
+      case 'error':
+        this.#sendModelEvent({ ...event, message: redactKeys(event.message) });
         break;
       case 'cut':
         this.#send({ type: 'agent_cut', response_id: event.responseId, heard: event.heard, ...part });
@@ -302,6 +340,7 @@ class ServedTalk {
 
   #send(event: ServerEvent): void {
     if (this.#isOver) return;
+    if (this.#socket.bufferedAmount > MAX_UNREAD) return void this.#end(TOO_SLOW);
     try {
       this.#socket.send(JSON.stringify(event));
     } catch (error) {
@@ -311,14 +350,19 @@ class ServedTalk {
 
   #fail(code: string, error: unknown): void {
     const { id, name } = this.#talker.agent;
-    const message = messageOf(error);
+    const isKnown = code === 'invalid_event' || TroupeError.isInstance(error);
+    const reason = redactKeys(messageOf(error));
+    if (!isKnown) getLogger().log('error', `A conversation failed: ${reason}`);
+    const message = isKnown ? reason : 'Something failed. It was logged.';
     this.#send({ type: 'agent_error', error_type: 'error', code, message, agent_id: id, agent_name: name });
   }
 
   /** @param code code with which the socket is closed; it is closed already without one */
   async #end(code?: number): Promise<void> {
     if (this.#isOver) return;
-    if (code !== undefined) this.#send({ type: 'server_session_ended', session_id: this.#sessionId });
+    this.#stopTimer();
+    if (code !== undefined && code !== TOO_SLOW)
+      this.#send({ type: 'server_session_ended', session_id: this.#sessionId });
     this.#isOver = true;
     this.#unlink();
     this.#wakeWriter();
@@ -329,6 +373,8 @@ class ServedTalk {
     } catch (error) {
       getLogger().log('warn', `A conversation could not be closed: ${messageOf(error)}`);
     }
+    this.#over.abort();
+    await this.#calls;
     this.#player.stop();
     this.#done.resolve();
   }
