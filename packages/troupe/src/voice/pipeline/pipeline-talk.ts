@@ -377,7 +377,7 @@ export class PipelineTalk implements Talk {
     this.#forgetOver();
     this.#cutReplyId = this.#replyId;
     const isStopped = isByProgram || (await this.agent.interrupt());
-    while (this.agent.isRunning && !this.#isClosed)
+    while (isByProgram && this.agent.isRunning && !this.#isClosed)
       await new Promise<void>((resolve) => (this.#wake = resolve));
     await keepHeard(this.agent, heard, isStopped);
   }

@@ -374,6 +374,26 @@ describe('VoicePipeline', () => {
     await one.talk.close();
   });
 
+  it('cuts an answer without waiting for the calls behind it', async () => {
+    const one = await talkWith({
+      answers: [
+        { text: LONG, stall: true },
+        { text: 'Two.', stall: true },
+      ],
+    });
+    const calls = [one.agent.call('One.'), one.agent.call('Two.', { onBusy: 'queue' })];
+    await clock.advance(300);
+    const cut = one.talk.interrupt().then(() => 'cut');
+    await clock.advance(100);
+    expect(await Promise.race([cut, calls[1]])).toBe('cut');
+    expect([one.agent.isRunning, one.model.requests.length]).toEqual([true, 2]);
+    const [question, heard = '', next] = await one.history();
+    expect([question, next]).toEqual(['user: One.', 'user: Two.']);
+    expect(heard.length).toBeLessThan(60);
+    await one.talk.close();
+    await Promise.all(calls);
+  });
+
   it('makes speech only a few sentences ahead', async () => {
     const text = Array.from({ length: 20 }, (_, i) => `This is the long sentence number ${i}.`).join(' ');
     const one = await talkWith({ answers: [text] });
