@@ -236,6 +236,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
           keepAliveTimeout: IDLE_MS,
           keepAlive: true,
           keepAliveInitialDelay: KEEP_ALIVE_MS,
+          // Clients that offer HTTP/2, such as those of Java, go on with HTTP/1.1. Node before 24.9 can't choose.
+          shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
         },
         (request, response) => void answer(request, response),
       );

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, get } from 'node:http';
 import { connect as connectTcp, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { PermissionRules, ReActAgent, tool } from 'troupe';
+import { PermissionRules, ReActAgent, tool, withRunConfig } from 'troupe';
 import { RealtimeAgent } from 'troupe/realtime';
 import { ScriptedModel, ScriptedRealtimeModel } from 'troupe/testing';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 
@@ -254,6 +254,70 @@ test('the end of the service does not wait for a conversation that does not begi
   await making.promise;
   await service.close();
 });
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+const CAN_CHOOSE = major > 24 || (major === 24 && minor >= 9);
+
+test('a client that no longer answers is left', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using service = await createService({ agents });
+  const { url, closed } = await serverOf(service);
+  const client = new ServiceClient(service.fetch);
+  const session = await client.session('friday');
+  const answering = await connect(url, await client.session('friday'));
+  const silent = await rawUpgrade(url, session);
+  onTestFinished(() => void silent.destroy());
+  expect(String((await once(silent, 'data'))[0])).toMatch(/^HTTP\/1\.1 101 /);
+  for (let i = 0; i < 2; i++) {
+    const pinged = once(answering.socket, 'ping');
+    vi.advanceTimersByTime(20_000);
+    await pinged;
+    answering.socket.ping();
+    await once(answering.socket, 'pong'); // behind the answer to the ping
+  }
+  await closed;
+  expect(answering.socket.readyState).toBe(WebSocket.OPEN);
+  answering.socket.terminate();
+});
+
+test('failures of talks are logged without keys, and not told', async () => {
+  const lines: string[] = [];
+  const logging = { log: (...line: readonly unknown[]) => void lines.push(JSON.stringify(line)) };
+  const key = `sk-proj-${'a1B2'.repeat(10)}`;
+  const broken = (): ReActAgent => {
+    throw new Error(`No access with ${key}`);
+  };
+  await withRunConfig({ logging }, async () => {
+    await using service = await createService({ agents: { broken } });
+    const url = await listen(service);
+    const session = await new ServiceClient(service.fetch).session('broken');
+    expect(await refusal(url, session)).toBe(500);
+  });
+  expect(lines.join()).toContain('No access with');
+  expect(lines.join()).not.toContain(key);
+});
+
+test.runIf(CAN_CHOOSE)(
+  'requests that offer another protocol than WebSockets are answered as usual, since Node 24.9',
+  async () => {
+    await using service = await createService({ agents });
+    const { hostname, port } = new URL(await listen(service));
+    const request = get({
+      hostname,
+      port,
+      path: '/api/agents',
+      headers: {
+        connection: 'Upgrade, HTTP2-Settings',
+        upgrade: 'h2c',
+        'http2-settings': 'AAMAAABkAAQCAAAAAAIAAAAA',
+      },
+    });
+    const [response] = await once(request, 'response');
+    expect(response.statusCode).toBe(200);
+    response.resume();
+  },
+);
 
 function storePath(): string {
   const dir = mkdtempSync(join(tmpdir(), 'troupe-talks-'));

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 
 import { getLogger, type AgentBase, type Usage } from 'troupe';
 import { serveTalk, type Talk, type Talker } from 'troupe/realtime';
+import { redactKeys } from 'troupe/studio';
 import { WebSocketServer, type WebSocket } from 'ws';
 
 import type { Authenticate, Caller } from '../auth/authenticate.ts';
@@ -180,7 +181,7 @@ export class TalkServer {
       });
       const webSocket = this.#accept(request, socket, head);
       if (webSocket === undefined) return;
-      const pings = setInterval(() => webSocket.ping(), PING_MS);
+      const stopPings = keepAsking(webSocket);
       try {
         await serveTalk(webSocket, talker, {
           sessionId: id,
@@ -188,7 +189,7 @@ export class TalkServer {
           onTalk: (opened) => (talk = opened),
         });
       } finally {
-        clearInterval(pings);
+        stopPings();
         webSocket.terminate();
       }
       await save();
@@ -284,9 +285,22 @@ function isTalker(agent: AgentBase): agent is AgentBase & Talker {
   return typeof Reflect.get(agent, 'connect') === 'function';
 }
 
+/** Sends pings, and ends the connection of a client that has not answered the last one. The returned function stops that. */
+function keepAsking(webSocket: WebSocket): () => void {
+  let isAnswered = true;
+  webSocket.on('pong', () => (isAnswered = true));
+  const pings = setInterval(() => {
+    if (!isAnswered && !webSocket.isPaused) return webSocket.terminate();
+    isAnswered = webSocket.isPaused; // nothing is read meanwhile, also no answer
+    webSocket.ping();
+  }, PING_MS);
+  return () => clearInterval(pings);
+}
+
 /** Answers an upgrade with an error, as far as the client still listens. */
 function refuse(socket: Duplex, error: unknown): void {
-  if (!(error instanceof ServiceFailure)) getLogger().log('error', `A conversation failed: ${String(error)}`);
+  if (!(error instanceof ServiceFailure))
+    getLogger().log('error', `A conversation failed: ${redactKeys(String(error))}`);
   if (socket.destroyed || !socket.writable) return;
   const failure =
     error instanceof ServiceFailure
