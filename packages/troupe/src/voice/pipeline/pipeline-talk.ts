@@ -164,7 +164,7 @@ export class PipelineTalk implements Talk {
     this.#listening = undefined;
     this.#wake();
     await this.#bargeIn();
-    if (this.agent.isRunning) await this.agent.interrupt(); // a call that waited for the one that was cut
+    if (this.agent.isRunning) await this.agent.interrupt(); // the next call in the queue
     for (const undo of this.#cleanUp.splice(0)) undo();
     this.#preRoll = [];
   }

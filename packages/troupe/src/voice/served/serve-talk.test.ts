@@ -302,8 +302,7 @@ describe('serveTalk', () => {
 
   it('tells why an agent can not be connected', async () => {
     const realtimeModel = new ScriptedRealtimeModel();
-    realtimeModel.connect = () =>
-      Promise.reject(new TroupeError('provider_failed', `no such model for ${KEY}`));
+    realtimeModel.connect = () => Promise.reject(new TroupeError('model_failed', `no such model for ${KEY}`));
     const agent = new RealtimeAgent({ name: 'Friday', realtimeModel, console: false });
     const socket = new FakeSocket();
     const done = serveTalk(socket, agent);
