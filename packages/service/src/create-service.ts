@@ -161,6 +161,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     limiter,
     owner: scheduler.owner,
     authenticate: auth,
+    maxBodyBytes,
     corsOrigins,
     now,
   });
@@ -236,7 +237,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
           keepAliveTimeout: IDLE_MS,
           keepAlive: true,
           keepAliveInitialDelay: KEEP_ALIVE_MS,
-          // Clients that offer HTTP/2, such as those of Java, go on with HTTP/1.1. Node before 24.9 can't choose.
+          // Java's client offers HTTP/2 (`h2c`) and takes HTTP/1.1. Node before 24.9 ignores the option.
           shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
         },
         (request, response) => void answer(request, response),

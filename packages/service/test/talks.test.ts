@@ -402,6 +402,41 @@ test('a talk ends when the budget of the day is used, and is counted as it goes 
   expect(await refusal(url, session)).toBe(429);
 });
 
+test('texts in a talk are counted like requests, and are as long as a body', async () => {
+  await using service = await createService({
+    agents,
+    limits: { requestsPerMinute: 3 },
+    maxBodyBytes: 100,
+  });
+  const url = await listen(service);
+  const session = await new ServiceClient(service.fetch).session('friday');
+  const open = await connect(url, session); // the second request
+  for (const text of ['x'.repeat(101), 'Hi.'])
+    open.socket.send(JSON.stringify({ type: 'client_text_append', text }));
+  const told = (): unknown[] =>
+    open.events.filter(({ type }) => type === 'agent_error').map(({ message }) => message);
+  await expect
+    .poll(told)
+    .toEqual(['The event is larger than 100 bytes.', 'More than 3 requests in a minute.']);
+  open.socket.terminate();
+});
+
+test('a talk that was taken for dead saves nothing more, and ends', async () => {
+  const store = storePath();
+  await using service = await createService({ agents, store });
+  const url = await listen(service);
+  const client = new ServiceClient(service.fetch);
+  const session = await client.session('friday');
+  const open = await connect(url, session);
+  const storage = sqliteStorage(store);
+  await storage.database.query('UPDATE service_sessions SET active_run = NULL, talk_owner = NULL', []);
+  await storage.sessions.close();
+  await storage.database.close();
+  open.socket.send(JSON.stringify({ type: 'client_text_append', text: 'Hi.' }));
+  expect(await open.closed).toBe(1001);
+  expect(await messages(client, session)).toEqual([]);
+});
+
 test('a user has as many talks as runs at the same time', async () => {
   await using service = await createService({ agents, limits: { openRuns: 1 } });
   const url = await listen(service);

@@ -82,6 +82,13 @@ export class SessionTable {
     return rows.length > 0;
   }
 
+  /** Whether a session is still given to a run or a talk. */
+  async isOccupiedBy(user: string, id: string, holder: string): Promise<boolean> {
+    const sql = 'SELECT active_run FROM service_sessions WHERE user_id = ? AND id = ?';
+    const [row] = await this.#db.query(sql, [user, id]);
+    return row?.['active_run'] === holder;
+  }
+
   /** Counts the talks of a user. */
   async countTalks(user: string): Promise<number> {
     const sql = 'SELECT COUNT(*) AS n FROM service_sessions WHERE user_id = ? AND talk_owner IS NOT NULL';

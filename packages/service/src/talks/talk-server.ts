@@ -27,6 +27,8 @@ export interface TalkParts {
   readonly owner: string;
   /** Undefined: every caller is the user `local`, and only loopback names are answered. */
   readonly authenticate: Authenticate | undefined;
+  /** Maximum characters of a text or an image. */
+  readonly maxBodyBytes: number;
   /** Origins of other pages that may connect. */
   readonly corsOrigins: readonly string[];
   readonly now: () => number;
@@ -125,7 +127,7 @@ export class TalkServer {
     const talkId = `talk:${randomUUID()}`;
     await limiter.admit(user, () => this.#occupy(session, { id: talkId, owner }));
     try {
-      await this.#talkIn(session, request, socket, head, stop);
+      await this.#talkIn(session, talkId, request, socket, head, stop);
     } finally {
       await store.commits.add((tx) => store.sessions.leave(tx, user, id, talkId));
     }
@@ -145,12 +147,13 @@ export class TalkServer {
 
   async #talkIn(
     session: SessionRecord,
+    talkId: string,
     request: IncomingMessage,
     socket: Duplex,
     head: Buffer,
     stop: AbortController,
   ): Promise<void> {
-    const { store, agents, limiter } = this.#parts;
+    const { store, agents, limiter, maxBodyBytes } = this.#parts;
     const { user, id } = session;
     const agent = await agents.make(session.agent, { user, session: id, run: undefined });
     try {
@@ -166,6 +169,13 @@ export class TalkServer {
       const usage = new TalkUsage(() => talk?.usage);
       const save = async (): Promise<void> => {
         try {
+          if (!(await store.sessions.isOccupiedBy(user, id, talkId))) {
+            stop.abort();
+            throw new ServiceFailure(
+              'session_busy',
+              'The session was given to others: its process was taken for dead.',
+            );
+          }
           await manager.saveSession();
           await store.commits.add((tx) => store.sessions.setPending(tx, user, id, agent.pendingCalls));
         } finally {
@@ -187,6 +197,11 @@ export class TalkServer {
           sessionId: id,
           signal: stop.signal,
           onTalk: (opened) => (talk = opened),
+          onRequest: (size) => {
+            limiter.countRequest(user);
+            if (size > maxBodyBytes)
+              throw new ServiceFailure('too_large', `The event is larger than ${maxBodyBytes} bytes.`);
+          },
         });
       } finally {
         stopPings();

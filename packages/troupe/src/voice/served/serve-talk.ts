@@ -35,6 +35,11 @@ export interface ServeTalkOptions {
   readonly detector?: SpeechDetector | undefined;
   /** Ends the conversation. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Called before each event but those of sound and playback, with the characters of its text or image. An event is refused by throwing; many end the
+   * conversation.
+   */
+  readonly onRequest?: ((size: number) => void) | undefined;
   /** Called with the conversation when it is open. */
   readonly onTalk?: ((talk: Talk) => void) | undefined;
 }
@@ -48,12 +53,18 @@ const LOOK_MS = 20;
 const MAX_INVALID = 20;
 /** Texts and decisions that may wait for the agent. */
 const MAX_CALLS = 20;
-/** Bytes of events that may wait for a reader who does not read. */
+/** Maximum bytes of events in the buffer of a slow reader. */
 const MAX_UNREAD = 8 * 1024 * 1024;
 /** Time in which a client has to open the conversation. */
 const OPEN_MS = 30_000;
-/** Close code for a reader who does not read. */
+/** Close code for a reader beyond `MAX_UNREAD`. */
 const TOO_SLOW = 1013;
+/** Events that come many times a second. */
+const UNCOUNTED: ReadonlySet<string> = new Set([
+  'client_audio_append',
+  'client_audio_commit',
+  'client_playback',
+]);
 /** Longest sound of one event. */
 const MAX_AUDIO_BYTES = 2 * 1024 * 1024;
 
@@ -146,6 +157,7 @@ class ServedTalk {
     if (event.type === 'client_session_end') return void this.#end(1000);
     const talk = this.#talk;
     if (talk === undefined) return; // not open yet
+    if (!UNCOUNTED.has(event.type)) this.#options.onRequest?.(sizeOf(event));
     switch (event.type) {
       case 'client_audio_append':
         talk.hear(soundOf(event.audio, event.format.rate));
@@ -378,6 +390,13 @@ class ServedTalk {
     this.#player.stop();
     this.#done.resolve();
   }
+}
+
+/** Characters of the text, the image or the result of an event. */
+function sizeOf(event: ClientEvent): number {
+  if (event.type === 'client_text_append') return event.text.length;
+  if (event.type === 'client_image_append') return event.image.length;
+  return event.type === 'client_tool_result' ? JSON.stringify(event.output).length : 0;
 }
 
 /** @throws TypeError for sound that is none */
