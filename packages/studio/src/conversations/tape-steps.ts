@@ -48,7 +48,7 @@ export function unpack<T>(packed: Uint8Array): T {
   return JSON.parse(gunzipSync(packed, { maxOutputLength: MAX_UNPACKED_BYTES }).toString('utf8')) as T;
 }
 
-/** The tape of a packed agent call. Calls without decisions were once kept as a list of their steps. */
+/** The recording of a packed agent call. Calls without decisions were once kept as a list of their steps. */
 export function unpackCall(packed: Uint8Array): CallTape {
   const tape = unpack<CallTape | readonly TapeStep[]>(packed);
   return 'steps' in tape ? tape : { decisions: [], steps: tape };

@@ -172,7 +172,7 @@ export class RunHub {
   }
 
   /**
-   * Adds a message of an AgentScope program. While it grows, the program sends it whole each time: the tape keeps its first form and its
+   * Adds a message of an AgentScope program. While it grows, the program sends it whole each time: the recording keeps its first form and its
    * newest one.
    */
   addMessage(runId: string, reply: { id: string; name: string; role: string }, msg: MsgJson): void {

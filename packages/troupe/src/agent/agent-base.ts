@@ -533,7 +533,7 @@ export abstract class AgentBase extends HookedModule implements Observer, AsyncD
   }
 }
 
-/** The parts of an agent that is used. */
+/** Queue of calls, printer, listeners and subscribers of an agent, made when first used. */
 class BaseParts {
   readonly queue = new CallQueue();
   readonly printer: Printer;

@@ -1,5 +1,5 @@
 const ABBREVIATIONS = /(?:\b(?:Mr|Mrs|Ms|Dr|St|Prof|Sr|Jr|vs|etc|No|Vol|Fig|e\.g|i\.e)|\b[A-Z])\.\s*$/;
-/** End of a part in which an abbreviation is looked for. */
+/** Characters at the end of a piece that are searched for an abbreviation. */
 const TAIL = 16;
 
 /** Sentences of a text with the white space after them: joined, they are the text. In linear time. */

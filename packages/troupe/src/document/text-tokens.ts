@@ -3,7 +3,7 @@ export function estimateTextTokens(text: string): number {
   return Math.ceil(tokenQuarters(text) / 4);
 }
 
-/** The same in quarters of a token, which add up exactly. */
+/** Estimated quarters of tokens of a text; they add up exactly. */
 export function tokenQuarters(text: string): number {
   let quarters = text.length;
   for (let at = 0; at < text.length; at++) if (isWide(text.charCodeAt(at))) quarters += 3;

@@ -4,7 +4,7 @@ import { cutText } from '../util/text.ts';
 import { RECORD_TOOL, RETRIEVE_TOOL } from './long-term-tools.ts';
 import type { MemoryScheme } from './memory-scheme.ts';
 
-/** Material of one message for a memory. */
+/** Text of one message, for the extraction of memories. */
 export interface Said {
   readonly name: string;
   readonly text: string;

@@ -3,12 +3,12 @@ import type { RetrievedDocument } from './knowledge-base.ts';
 import type { Reranker } from './reranker.ts';
 import { sentencesOf, WordCoverage } from './word-coverage.ts';
 
-/** Weight of the best sentence; the rest is the score that a part had before. */
+/** Weight of the best sentence; the rest is the score that a chunk had before. */
 const SENTENCE = 0.3;
 
 /**
- * Reranker with an embedding model: a part is as good as its best sentence, by its vector and by the words of the query in it. The vector
- * of a whole part mixes what all its sentences say. Give it a `CachedEmbeddingModel`, so that a sentence is embedded once.
+ * Reranker with an embedding model: a chunk is as good as its best sentence, by its vector and by the words of the query in it. The vector
+ * of a whole chunk mixes what all its sentences say. Give it a `CachedEmbeddingModel`, so that a sentence is embedded once.
  */
 export class SentenceReranker implements Reranker {
   readonly #model: EmbeddingModelBase;

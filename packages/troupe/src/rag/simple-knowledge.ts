@@ -18,7 +18,7 @@ export interface SimpleKnowledgeOptions {
   readonly chunks?: ChunkerOptions | undefined;
   /** @default 'hybrid', or 'text' without an embedding model */
   readonly mode?: SearchMode | undefined;
-  /** Puts the found parts into a better order. @default none */
+  /** Puts the found chunks into a better order. @default none */
   readonly reranker?: Reranker | undefined;
   /** Parts below this score are left out. @default none */
   readonly minScore?: number | undefined;
@@ -52,11 +52,11 @@ export interface SyncReport {
   readonly usage: Usage;
 }
 
-/** Parts that a reranker gets for each wanted one. */
+/** Chunks that a reranker gets for each wanted one. */
 const CANDIDATES = 4;
 /** Chunks that are embedded and stored together. */
-const PART = 256;
-/** Looks at a document that other programs change at the same time. */
+const BATCH = 256;
+/** Maximum comparisons of a document with the store while other programs change it. */
 const ROUNDS = 5;
 const NO_USAGE: Usage = Object.freeze({ inputTokens: 0, outputTokens: 0, seconds: 0 });
 
@@ -163,15 +163,15 @@ export class SimpleKnowledge extends KnowledgeBase {
       signal,
       ...(reranker === undefined && { minScore }),
     });
-    const parts = found.map(({ chunk: { id, documentId, content, metadata }, score }) => ({
+    const chunks = found.map(({ chunk: { id, documentId, content, metadata }, score }) => ({
       id,
       documentId,
       content,
       metadata,
       score,
     }));
-    if (reranker === undefined) return parts;
-    const ranked = await reranker.rerank(text, parts, { signal });
+    if (reranker === undefined) return chunks;
+    const ranked = await reranker.rerank(text, chunks, { signal });
     return ranked.filter(({ score }) => score >= (minScore ?? -Infinity)).slice(0, limit);
   }
 
@@ -197,13 +197,13 @@ export class SimpleKnowledge extends KnowledgeBase {
       const stale = [...stored.keys()].filter((id) => !kept.has(id));
       if (fresh.length + moved.length + stale.length === 0) break;
       if (round === 0) change = stored.size === 0 ? 'added' : 'changed';
-      // New chunks first, part by part: a failure or a kill loses nothing, and what is stored is not embedded again.
-      for (let start = 0; start < fresh.length; start += PART) {
+      // New chunks first, batch by batch: a failure or a kill loses nothing, and what is stored is not embedded again.
+      for (let start = 0; start < fresh.length; start += BATCH) {
         signal?.throwIfAborted();
-        const part = await this.#embedded(fresh.slice(start, start + PART), signal);
-        await this.store.upsert(part.rows);
-        embedded += this.mode === 'text' ? 0 : part.rows.length;
-        usage = addEmbeddingUsage(usage, part.usage);
+        const batch = await this.#embedded(fresh.slice(start, start + BATCH), signal);
+        await this.store.upsert(batch.rows);
+        embedded += this.mode === 'text' ? 0 : batch.rows.length;
+        usage = addEmbeddingUsage(usage, batch.usage);
       }
       await this.store.upsert(moved);
       await this.store.delete({ ids: stale });

@@ -2,10 +2,10 @@ import type { RetrievedDocument } from './knowledge-base.ts';
 import type { Reranker } from './reranker.ts';
 import { sentencesOf, WordCoverage } from './word-coverage.ts';
 
-/** Weight of the words; the rest is the score that a part had before. */
+/** Weight of the words; the rest is the score that a chunk had before. */
 const WORDS = 0.1;
 
-/** Reranker without a model: a part is better if one sentence of it has many words of the query. Rare words count most. */
+/** Reranker without a model: a chunk is better if one sentence of it has many words of the query. Rare words count most. */
 export class TermReranker implements Reranker {
   async rerank(
     query: string,

@@ -3,10 +3,10 @@ import { rarity } from '../vector/bm25.ts';
 import { queryTerms, searchTerms } from '../vector/search-terms.ts';
 import type { RetrievedDocument } from './knowledge-base.ts';
 
-/** Sentences of one part that are compared. */
+/** Maximum sentences of one chunk that are compared. */
 const MAX_SENTENCES = 40;
 
-/** Sentences of a part; none of an image. */
+/** Sentences of a chunk; none of an image. */
 export function sentencesOf({ content }: RetrievedDocument): readonly string[] {
   if (content.type !== 'text') return [];
   return splitSentences(content.text)
@@ -15,7 +15,7 @@ export function sentencesOf({ content }: RetrievedDocument): readonly string[] {
     .slice(0, MAX_SENTENCES);
 }
 
-/** Compares sentences with the words of a query. Words that few of the found parts have count most. */
+/** Compares sentences with the words of a query. Words that few of the found chunks have count most. */
 export class WordCoverage {
   readonly #weights: ReadonlyMap<string, number>;
   readonly #total: number;

@@ -52,7 +52,7 @@ import { toolsOfKnowledge, retrieveContext } from './retrieval.ts';
 import { runToolCalls, runToolCallStep, withholdUnhooked } from './tool-call-runner.ts';
 import { watchPlan } from './watch-plan.ts';
 
-/** The parts of an agent that is used. */
+/** Toolkit, memory, model caller and state of the tool calls of an agent, made when first used. */
 interface ReActParts {
   readonly toolkit: Toolkit;
   readonly memory: MemoryBase;
@@ -421,7 +421,7 @@ export class ReActAgent extends ReActAgentBase {
     const { maxIters = DEFAULT_MAX_ITERS } = this.#options;
     try {
       const msg = await this.#parts.modelCaller.call({ purpose: 'summary' }, this.#replyOf(turn));
-      turn.signal.throwIfAborted(); // the message is kept as it was streamed then
+      turn.signal.throwIfAborted(); // a message that was cut off is stored by the model caller
       const summary = withoutToolCalls(msg);
       const { id, finishReason, responseId, answeredBy, providerMeta } = msg;
       const fields = { id, finishReason, responseId, answeredBy, providerMeta };

@@ -40,7 +40,7 @@ export async function endReply(
 /** Ends the reply with an answer that is in memory already. */
 export async function repeatAnswer(stored: Msg, reply: ReplyState): Promise<Msg> {
   const { control, agent, memory, structuredOutput } = reply;
-  const isLoaded = structuredOutput !== undefined && stored.structured === undefined; // its JSON has the metadata only
+  const isLoaded = structuredOutput !== undefined && stored.structured === undefined; // a loaded message has no `structured`: JSON keeps the metadata
   const answer = isLoaded
     ? stored.with({ structured: await structuredOutput.restore(stored, await memory.recall()) })
     : stored;

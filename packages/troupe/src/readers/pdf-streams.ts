@@ -5,7 +5,7 @@ import { overLimit, type SettledLimits } from './read-options.ts';
 const MIB = 1024 ** 2;
 /** Layers of compression of one stream. */
 const MAX_LAYERS = 4;
-/** Input that is unpacked at once. */
+/** Bytes given to the decompressor at a time. */
 const PIECE = 64 * 1024;
 const [LINE_FEED, RETURN] = [0x0a, 0x0d];
 
@@ -31,7 +31,7 @@ export async function checkPdfStreams(bytes: Uint8Array, limits: SettledLimits):
 
 /** Head of an object that is an image, up to its stream. */
 const IMAGE = /\/Subtype\s*\/Image\b(?![\s\S]*endobj)/;
-/** Bytes before a stream in which its head is looked for. */
+/** Bytes before a stream that are searched for its head. */
 const HEAD = 1024;
 
 /** Start of the line after a place. */

@@ -5,9 +5,9 @@ import { tableHead, tableRow } from '../util/html/markdown-table.ts';
 /** Characters of the rows of one section: less than a chunk, so that each chunk begins with the names of the columns. */
 const SECTION_CHARS = 700;
 const MAX_ROWS = 50;
-/** Rows above the names of the columns. */
+/** Maximum rows above the column names. */
 const MAX_CAPTIONS = 5;
-/** Columns of a table whose short rows get empty cells. */
+/** Maximum columns of a table whose short rows are padded. */
 const MAX_PADDED = 256;
 
 /**

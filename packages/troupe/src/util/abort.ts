@@ -47,7 +47,7 @@ function callbacksOf(signal: AbortSignal): AbortCallbacks {
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
-      promise.catch(() => {}); // a failure after the abort is nobody's
+      promise.catch(() => {}); // no caller handles a failure after the abort
       return reject(signal.reason as Error);
     }
     const callbacks = callbacksOf(signal);

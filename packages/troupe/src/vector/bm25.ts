@@ -2,7 +2,7 @@ import { toTextScore } from './search-terms.ts';
 
 const K1 = 1.2;
 const B = 0.75;
-/** Words of a usual chunk, for stores that do not know how long their chunks are. */
+/** Assumed words of a chunk, for stores that do not know its length. */
 export const USUAL_LENGTH = 150;
 
 /** Rarity of a word that `having` of `count` texts have. */

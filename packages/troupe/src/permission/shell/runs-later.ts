@@ -14,7 +14,7 @@ const NAMES = new Set(
   ].flatMap((names) => names.split(' ')),
 );
 const PATTERN = /\.pth$/;
-/** Key of saved approvals: of a folder, of a database, and a draft that a killed program left. */
+/** Key of saved approvals: of a folder, of a database, and a temporary file that a killed program left. */
 const APPROVAL_KEY = /^(?:.*\.)?approval-key(?:\.\w+\.draft)?$/s;
 
 /** Whether a file or folder of this name runs later without a person starting it. Ignores upper and lower case. */

@@ -30,9 +30,9 @@ const STEPS = [
 ];
 const COLUMNS = 'id, document_id, place, content, metadata::text AS metadata';
 
-/** Chunks with the rarest words of a query, whose BM25 scores are made here. */
+/** Maximum chunks whose BM25 score is computed here: those with the rarest words of a query. */
 const CANDIDATES = 200;
-/** Chunks with a word that are counted at most. */
+/** Maximum chunks counted for the rarity of a word. */
 const MAX_COUNTED = 20_000;
 
 interface TermWeight {

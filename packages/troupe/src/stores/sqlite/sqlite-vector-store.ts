@@ -28,7 +28,7 @@ const STEPS = [
   ],
 ];
 
-/** Vectors that are read one by one; more are found faster by a search of all. */
+/** Maximum vectors that are compared one by one; with more, a search of all is faster. */
 const FEW = 2000;
 
 interface Collection {

@@ -35,7 +35,7 @@ export function withDeadline<T>(
   return runLimited(options, (limit) => work(limit.signal, (waiting) => limit.untimed(waiting)));
 }
 
-/** Like `withDeadline`, for work that may need no signal: one is made when the work asks for it. */
+/** Like `withDeadline`, for work that may need no signal: the signal is made when the work reads `limit.signal`. */
 export function runLimited<T>(
   { timeoutMs, signal, onAbandoned }: DeadlineOptions,
   work: (limit: TimeLimit) => Promise<T>,

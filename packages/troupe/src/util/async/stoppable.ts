@@ -12,7 +12,7 @@ export function stoppable<T>(
   return new Stoppable(open, caller);
 }
 
-/** Without a generator of its own, which would cost several promises for each item. */
+/** Iterator of `stoppable`, written by hand: a generator makes several promises for each item. */
 class Stoppable<T> implements AsyncGenerator<T, void, void> {
   readonly #open: (signal: AbortSignal) => AsyncIterable<T>;
   readonly #caller: AbortSignal | undefined;
