@@ -50,6 +50,8 @@ export class PipelineTalk implements Talk {
   /** Sound before the next turn of the person. */
   #preRoll: PcmAudio[] = [];
   #listening: Listening | undefined;
+  /** Turns that have ended and are not dealt with. */
+  readonly #ended = new Set<Listening>();
   /** Whether the person spoke on when the last turn had its longest length: the next piece begins a turn. */
   #goesOn = false;
   /** Turns of the person that are not dealt with, in order. Never rejects. */
@@ -137,6 +139,7 @@ export class PipelineTalk implements Talk {
     if (listening === undefined) return;
     this.#listening = undefined;
     listening.end();
+    this.#ended.add(listening);
     const { bytes } = listening;
     this.#bufferedBytes += bytes;
     const written = (): void => void (this.#bufferedBytes -= bytes);
@@ -145,7 +148,8 @@ export class PipelineTalk implements Talk {
     this.#tell({ type: 'speech_stopped', itemId: listening.itemId });
     this.#turns = this.#turns
       .then(() => this.#takeTurn(listening))
-      .catch((error: unknown) => this.#fail(error));
+      .catch((error: unknown) => this.#fail(error))
+      .finally(() => this.#ended.delete(listening));
   }
 
   respond(instructions?: string): void {
@@ -162,6 +166,7 @@ export class PipelineTalk implements Talk {
     this.#isClosed = true;
     this.#listening?.abort();
     this.#listening = undefined;
+    for (const listening of this.#ended) listening.abort();
     this.#wake();
     await this.#bargeIn();
     if (this.agent.isRunning) await this.agent.interrupt(); // the next call in the queue
@@ -219,13 +224,14 @@ export class PipelineTalk implements Talk {
     this.#tell({ type: 'input_transcript_done', itemId, text });
     this.#turnTaking.heardAll(text);
     await this.#cutting;
-    if (!/[\p{L}\p{N}]/u.test(text)) return;
+    if (this.#isClosed || !/[\p{L}\p{N}]/u.test(text)) return;
     const msg = Msg.user(text, { name: userName });
     const [pending] = this.agent.pendingCalls;
     if (pending !== undefined && !this.agent.isRunning) {
       const isAsked = pending.kind === 'approval' && pending.id === this.#askedAbout;
       const verdict = isAsked ? this.#options.voiceDecision?.(text) : undefined;
       if (this.#isSpeaking) await this.#bargeIn();
+      if (this.#isClosed) return;
       if (verdict !== undefined) return this.#call([], { decisions: [{ id: pending.id, verdict }] });
       await this.agent.observe(msg);
       return this.#ask();

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
+import { InMemoryMemory } from '../../memory/in-memory-memory.ts';
 import { findHistoryFaults } from '../../message/history.ts';
 import type { Msg } from '../../message/msg.ts';
 import { PermissionRules } from '../../permission/permission-rules.ts';
@@ -15,6 +16,7 @@ import { ScriptedSttModel } from '../../testing/voice/scripted-stt-model.ts';
 import { ToneTtsModel } from '../../testing/voice/tone-tts-model.ts';
 import { tool } from '../../toolkit/tool/tool.ts';
 import { SinkPlayer } from '../../tts/sink-player.ts';
+import { whenAborted } from '../../util/abort.ts';
 import { bytesOf, durationOf, type PcmAudio } from '../../util/audio/pcm.ts';
 import { startTimer } from '../../util/clock.ts';
 import type { TalkEvent } from '../talk-event.ts';
@@ -33,6 +35,15 @@ const frame = (amplitude: number): PcmAudio => ({
   rate: RATE,
 });
 const later = (ms: number): Promise<void> => new Promise((resolve) => void startTimer(ms, resolve));
+
+/** A memory whose messages are deleted when `hold` is over. */
+class SlowMemory extends InMemoryMemory {
+  hold: Promise<void> | undefined;
+  override async delete(ids: readonly string[]): Promise<number> {
+    await this.hold;
+    return super.delete(ids);
+  }
+}
 
 interface Setting {
   readonly words?: readonly (string | Error)[];
@@ -392,6 +403,59 @@ describe('VoicePipeline', () => {
     expect(heard.length).toBeLessThan(60);
     await one.talk.close();
     await Promise.all(calls);
+  });
+
+  it.each(['in an answer', 'beside an answer that began later'])(
+    'drops words %s when the conversation is closed before the answer is cut off',
+    async (place) => {
+      const memory = new SlowMemory();
+      const one = await talkWith({
+        words: place === 'in an answer' ? ['Count.', 'Stop!'] : ['Stop!'],
+        answers: [{ text: `${LONG} ${LONG} ${LONG}`, stall: true }, 'Yes?'],
+        agent: { memory },
+      });
+      if (place === 'in an answer') {
+        await one.speak();
+        await one.silence(1100);
+        await one.speak(300);
+      } else {
+        await one.speak(300);
+        void one.agent.call('Count.');
+        await one.speak(100);
+      }
+      const { promise, resolve } = Promise.withResolvers<void>();
+      memory.hold = promise;
+      await one.silence();
+      expect(one.types('input_transcript_done').length).toBeGreaterThan(0);
+      const closed = one.talk.close();
+      const next = one.agent.call('Next.'); // of the program
+      resolve();
+      await closed;
+      await clock.advance(3000);
+      await next;
+      expect(one.model.requests.length).toBeLessThanOrEqual(2);
+      const said = (await one.history()).filter((line) => line.startsWith('user'));
+      expect(said).toEqual(['user: Count.', 'user: Next.']);
+    },
+  );
+
+  it('stops writing down all turns when it is closed', async () => {
+    const signals: (AbortSignal | undefined)[] = [];
+    const sttModel = new ScriptedSttModel([]);
+    sttModel.transcribe = async function* (_audio, { signal } = {}) {
+      signals.push(signal);
+      await new Promise<void>((resolve) => whenAborted(signal, () => resolve()));
+      signal?.throwIfAborted();
+      yield { text: 'Never.' };
+    };
+    const one = await talkWith({ pipeline: { sttModel } });
+    for (let i = 0; i < 3; i++) {
+      await one.speak();
+      if (i < 2) await one.silence();
+    }
+    expect(signals.map((signal) => signal?.aborted)).toEqual([false, false, false]);
+    await one.talk.close();
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true, true, true]);
   });
 
   it('makes speech only a few sentences ahead', async () => {
