@@ -33,6 +33,24 @@ test('bearer tokens are stored as hashes, name their user, and can be revoked', 
   expect(await agentsStatus(service, token)).toBe(401);
 });
 
+test('tokens work again after the database was away at their first use', async () => {
+  const store = sqliteStorage(':memory:');
+  let isAway = true;
+  const database = new Proxy(store.database, {
+    get: (target, name) => {
+      if (name === 'exclusive' && isAway) return () => Promise.reject(new Error('The database is away.'));
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  const tokens = new BearerTokens(database);
+  await expect(tokens.make('anna')).rejects.toThrow('away');
+  isAway = false;
+  const { id } = await tokens.make('anna');
+  expect(await tokens.list()).toMatchObject([{ id }]);
+  await store.database.close();
+});
+
 test('a JWT needs a signature of a known key, the issuer, the audience and a time that is not over', async () => {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const other = await generateKeyPair('ES256');

@@ -67,7 +67,11 @@ export class BearerTokens {
   };
 
   #prepare(): Promise<void> {
-    return (this.#isReady ??= prepareTables(this.#db));
+    this.#isReady ??= prepareTables(this.#db).catch((error: unknown) => {
+      this.#isReady = undefined; // tried again with the next request
+      throw error;
+    });
+    return this.#isReady;
   }
 }
 
