@@ -1,3 +1,5 @@
+import { TroupeError } from 'troupe';
+
 import { ServiceFailure } from '../service-failure.ts';
 
 /**
@@ -23,7 +25,12 @@ export async function answerWith(name: string, answer: () => Promise<Response>):
   try {
     return await answer();
   } catch (error) {
-    if (error instanceof ServiceFailure) throw error;
+    if (!isMissing(error)) throw error;
     throw new ServiceFailure('not_available', `The service can't do this: it needs the package ${name}.`);
   }
+}
+
+function isMissing(error: unknown): boolean {
+  if (TroupeError.isInstance(error)) return error.code === 'invalid_config';
+  return error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
 }
