@@ -113,6 +113,7 @@ test('files are listed in pages, bounded in size, and only in the folders of use
   expect((await put(service, 'anna', '/userinput/b', 'x'.repeat(50))).status).toBe(200);
   const first = await client.json('GET', '/api/sessions/s/files?limit=1');
   const second = await client.json('GET', `/api/sessions/s/files?limit=1&cursor=${first.next}`);
+  expect((await client.send('GET', '/api/sessions/s/files?cursor=%00')).status).toBe(400);
   expect([first.data, second.data].flat().map(({ path }) => path)).toEqual(['/userinput/a', '/userinput/b']);
   for (const path of [
     '/internal/x',

@@ -19,6 +19,8 @@ export interface FileParts {
 }
 
 const TEXT = { type: 'string' };
+/** A path of a list: without control characters, which a database may refuse. */
+const CURSOR = { type: 'string', minLength: 1, maxLength: 1024, pattern: '^[^\\u0000-\\u001f]+$' };
 const PATH = { type: 'string', minLength: 1, maxLength: 1024 };
 const FILE = {
   type: 'object',
@@ -41,7 +43,7 @@ export function fileRoutes({ requests, filesOf, limits }: FileParts): readonly R
       method: 'get',
       path: '/api/sessions/{session}/files',
       summary: 'List the files of a session by their paths',
-      query: { limit: schemas.LIMIT, cursor: PATH },
+      query: { limit: schemas.LIMIT, cursor: CURSOR },
       status: 200,
       answer: schemas.listOf(FILE),
       handle: async (request) => {
