@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { agentTool, Msg, ReActAgent, tool, type JsonObject, type Tool } from 'troupe';
+import { SqliteDatabase, SqliteSession } from 'troupe/stores/sqlite';
 import { ScriptedModel } from 'troupe/testing';
 import { expect, onTestFinished, test } from 'vitest';
 
@@ -49,6 +50,42 @@ test('a branch of a session has its pending tool calls, which are decided apart'
   expect(removed).toEqual(['x']);
   expect((await client.json('GET', '/api/sessions/b/pending')).data).toEqual([]);
   expect((await client.json('GET', '/api/sessions/a/pending')).data).toHaveLength(1);
+});
+
+test('deleting a session again completes what a failure has left, and its schedules are deleted with it', async () => {
+  const database = new SqliteDatabase(':memory:');
+  let isAway = true;
+  class FailingSession extends SqliteSession {
+    override async delete(key: Parameters<SqliteSession['delete']>[0]): Promise<void> {
+      if (isAway) throw new Error('The database is away.');
+      await super.delete(key);
+    }
+  }
+  const sessions = new FailingSession(database);
+  const service = await createService({
+    agents: { assistant: () => new ReActAgent({ name: 'assistant', model: new ScriptedModel(['Hello.']) }) },
+    store: { database, sessions },
+  });
+  const client = new ServiceClient(service.fetch);
+  const session = await client.session();
+  await client.ended((await client.json('POST', `/api/sessions/${session}/runs`, { input: 'Hi.' })).id);
+  await client.json('POST', '/api/schedules', {
+    agent: 'assistant',
+    cron: '0 * * * *',
+    input: 'Go.',
+    session,
+  });
+  const statuses: number[] = [];
+  for (let n = 0; n < 2; n++) {
+    statuses.push((await client.send('DELETE', `/api/sessions/${session}`)).status);
+    isAway = false;
+  }
+  expect(statuses).toEqual([500, 204]);
+  expect(await sessions.exists({ user: 'local', session })).toBe(false);
+  expect((await client.json('GET', '/api/schedules')).data).toEqual([]);
+  expect((await client.send('GET', `/api/sessions/${session}`)).status).toBe(404);
+  expect((await client.send('DELETE', '/api/sessions/none')).status).toBe(404);
+  await service.close();
 });
 
 test('queued runs of a session run in the order of their requests, also in one millisecond', async () => {

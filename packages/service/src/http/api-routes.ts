@@ -99,9 +99,7 @@ function sessionRoutes({ store, agents, requests, onDeleted }: ApiParts): readon
       summary: 'Delete a session with its runs, events and state',
       status: 204,
       handle: async ({ caller, params }) => {
-        const session = await requests.session(caller.user, of(params, 'session'));
-        await requests.deleteSession(caller.user, session.id);
-        await onDeleted(session);
+        await onDeleted(await requests.deleteSession(caller.user, of(params, 'session')));
         return undefined;
       },
     },

@@ -257,14 +257,16 @@ export class RunRequests {
     return (await this.session(user, sessionId)).pending;
   }
 
-  async deleteSession(user: string, id: string): Promise<void> {
-    const session = await this.session(user, id);
+  /** Deletes a session. For one that is deleted already, it deletes again what a failure may have left of it. */
+  async deleteSession(user: string, id: string): Promise<SessionRecord> {
     const store = this.#store;
-    const runs = await store.runs.idsOf(user, session.id);
-    if (!(await store.database.transaction((tx) => store.sessions.remove(tx, user, session.id))))
+    const session = (await store.sessions.findDeleted(user, id)) ?? (await this.session(user, id));
+    const runs = await store.runs.idsOf(user, id);
+    if (!(await store.database.transaction((tx) => store.sessions.remove(tx, user, id))))
       throw new ServiceFailure('session_busy', 'The session has a run or a conversation. End it first.');
     await this.#scheduler.forget(runs);
     await store.sessionStates.delete({ user, session: id });
+    return session;
   }
 
   /** @throws ServiceFailure if a decision names no pending tool call, or pending tool calls refuse new messages */

@@ -27,8 +27,17 @@ export class SessionTable {
   }
 
   async find(user: string, id: string): Promise<SessionRecord | undefined> {
-    const sql = `SELECT ${COLUMNS} FROM service_sessions WHERE user_id = ? AND id = ? AND is_deleted = 0`;
-    const [row] = await this.#db.query(sql, [user, id]);
+    return this.#find(user, id, 0);
+  }
+
+  /** A session that was deleted. */
+  async findDeleted(user: string, id: string): Promise<SessionRecord | undefined> {
+    return this.#find(user, id, 1);
+  }
+
+  async #find(user: string, id: string, isDeleted: 0 | 1): Promise<SessionRecord | undefined> {
+    const sql = `SELECT ${COLUMNS} FROM service_sessions WHERE user_id = ? AND id = ? AND is_deleted = ?`;
+    const [row] = await this.#db.query(sql, [user, id, isDeleted]);
     return row && toSession(row);
   }
 
@@ -119,12 +128,13 @@ export class SessionTable {
   /** Marks a session as deleted. Its id stays taken. @returns false without such a session, or while a run or a talk uses it */
   async remove(tx: SqlQueries, user: string, id: string): Promise<boolean> {
     const rows = await tx.query(
-      `UPDATE service_sessions SET is_deleted = 1, title = '' WHERE user_id = ? AND id = ? AND is_deleted = 0 AND active_run IS NULL
+      `UPDATE service_sessions SET is_deleted = 1, title = '' WHERE user_id = ? AND id = ? AND active_run IS NULL
        RETURNING id`,
       [user, id],
     );
     if (rows.length === 0) return false;
-    await tx.query('DELETE FROM service_files WHERE user_id = ? AND session_id = ?', [user, id]);
+    for (const table of ['service_files', 'service_schedules'])
+      await tx.query(`DELETE FROM ${table} WHERE user_id = ? AND session_id = ?`, [user, id]);
     const runs = 'SELECT id FROM service_runs WHERE user_id = ? AND session_id = ?';
     for (const table of ['service_events', 'service_steps', 'service_inputs'])
       await tx.query(`DELETE FROM ${table} WHERE run_id IN (${runs})`, [user, id]);
