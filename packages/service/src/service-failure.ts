@@ -15,6 +15,7 @@ export const FAILURE_STATUS = {
   key_reused: 422,
   limit_reached: 429,
   internal: 500,
+  run_failed: 500,
   not_available: 501,
   closing: 503,
 } as const;

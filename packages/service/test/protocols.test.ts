@@ -14,6 +14,7 @@ import { ScriptedModel } from 'troupe/testing';
 import { expect, test } from 'vitest';
 
 import { createService } from '../src/index.ts';
+import { CALLS_WAIT, Gate, gatedAgent } from './service-client.ts';
 
 let removals = 0;
 
@@ -262,3 +263,77 @@ test('the client of OpenAI makes responses: streamed and whole, in one conversat
   expect(failed).toMatchObject({ status: 'failed', error: { message: expect.stringContaining('broken') } });
   await expect(client.responses.retrieve('resp_none')).rejects.toBeInstanceOf(OpenAI.NotFoundError);
 });
+
+test('the client of OpenAI runs a failing agent once, and a repeated request with a key once', async () => {
+  await using serving = await serve();
+  const client = new OpenAI({ baseURL: `${serving.url}/v1`, apiKey: 'none' });
+  const sessions = async (): Promise<number> => {
+    const { data } = (await (await fetch(`${serving.url}/api/sessions`)).json()) as {
+      data: readonly object[];
+    };
+    return data.length;
+  };
+  const ask = (content: string, headers = {}): Promise<OpenAI.ChatCompletion> =>
+    client.chat.completions.create(
+      { model: 'assistant', messages: [{ role: 'user', content }] },
+      { headers },
+    );
+  const failed = await ask('fail').catch((error: unknown) => error);
+  expect(failed).toMatchObject({
+    status: 500,
+    code: 'run_failed',
+    message: expect.stringContaining('broken'),
+  });
+  expect(await sessions()).toBe(1);
+
+  const key = { 'idempotency-key': 'k1' };
+  const first = await ask('Hi.', key);
+  expect(await ask('Hi.', key)).toEqual(first);
+  await expect(ask('And?', key)).rejects.toMatchObject({ status: 422, code: 'key_reused' });
+  const respond = (): Promise<OpenAI.Responses.Response> =>
+    client.responses.create({ model: 'assistant', input: 'Hi.' }, { headers: key });
+  expect((await respond()).id).toBe((await respond()).id);
+  expect(await sessions()).toBe(3);
+});
+
+test('a response in a conversation stores only the new messages of the user', async () => {
+  await using serving = await serve();
+  const client = new OpenAI({ baseURL: `${serving.url}/v1`, apiKey: 'none' });
+  const old = [
+    { role: 'user' as const, content: 'Old.' },
+    { role: 'assistant' as const, content: 'Older.' },
+  ];
+  const input = [...old, { role: 'user' as const, content: 'New.' }];
+  await client.responses.create({ model: 'assistant', input, conversation: 'mine' });
+  const { data } = (await (await fetch(`${serving.url}/api/sessions/mine/messages`)).json()) as {
+    data: readonly { role: string }[];
+  };
+  expect(data.map(({ role }) => role)).toEqual(['user', 'assistant']);
+  expect(JSON.stringify(data)).not.toContain('Old');
+});
+
+test.each(['/v1/chat/completions', '/v1/responses'])(
+  'nobody reads events for a client of %s that has left',
+  async (path) => {
+    const gate = new Gate();
+    await using service = await createService({
+      agents: { assistant: () => gatedAgent([CALLS_WAIT, 'Done.'], gate) },
+      shutdownMs: 0,
+    });
+    const leaving = new AbortController();
+    const body = { model: 'assistant', input: 'Hi.', messages: [{ role: 'user', content: 'Hi.' }] };
+    const answered = service.fetch(
+      new Request(`http://127.0.0.1${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        signal: leaving.signal,
+      }),
+    );
+    await gate.reached;
+    leaving.abort();
+    await answered;
+    const metrics = await service.fetch(new Request('http://127.0.0.1/metrics'));
+    expect(await metrics.text()).toMatch(/^troupe_event_readers 0$/m);
+  },
+);

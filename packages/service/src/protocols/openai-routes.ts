@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-
 import { Msg, type JsonObject } from 'troupe';
 
 import type { Route, RouteRequest } from '../http/route.ts';
@@ -8,7 +6,7 @@ import type { AgentTable } from '../runs/served-agent.ts';
 import { ServiceFailure } from '../service-failure.ts';
 import type { RunRecord } from '../store/run-record.ts';
 import { EventReader, type RunSink } from './event-reader.ts';
-import { startProtocolRun, textOf, type ProtocolParts } from './protocol-run.ts';
+import { newConversation, startProtocolRun, textOf, type ProtocolParts } from './protocol-run.ts';
 
 const COMPLETION = {
   type: 'object',
@@ -60,7 +58,7 @@ export function openAiRoutes(parts: ProtocolParts, agents: AgentTable): readonly
 }
 
 async function complete(
-  { caller, body, headers }: RouteRequest,
+  { caller, body, headers, signal }: RouteRequest,
   parts: ProtocolParts,
 ): Promise<Response | object> {
   const messages = body['messages'] as readonly ChatMessage[];
@@ -73,12 +71,13 @@ async function complete(
     bound === undefined
       ? messages
       : messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1);
+  const key = headers.get('idempotency-key') ?? undefined;
   const run = await startProtocolRun(parts, {
     user: caller.user,
     agent: model,
-    conversation: bound ?? `completion-${randomUUID()}`,
+    conversation: bound ?? newConversation('completion', model, key),
     msgs: fresh.flatMap(toMsg),
-    key: headers.get('idempotency-key') ?? undefined,
+    key,
   });
   const options = (body['stream_options'] ?? {}) as { readonly include_usage?: boolean };
   const chunks = new CompletionChunks(run, model, options.include_usage === true);
@@ -91,7 +90,7 @@ async function complete(
         return chunks.take();
       },
     );
-  for await (const events of parts.log.follow(run.id, 0, new AbortController().signal)) reader.read(events);
+  for await (const events of parts.log.follow(run.id, 0, signal)) reader.read(events);
   return chunks.whole();
 }
 
@@ -103,10 +102,10 @@ export function toMsg({ role, content }: ChatMessage): JsonObject[] {
   return role === 'assistant' ? [Msg.assistant(text).toJSON()] : [];
 }
 
-/** A failure as the client of OpenAI reads it. `x-should-retry` keeps it from starting a refused run again and again. */
+/** A failure as the client of OpenAI reads it. `x-should-retry` keeps it from starting a run again that was refused or has failed. */
 export function openAiFailure({ status, code, message, retryAfter }: ServiceFailure): Response {
   const type = status >= 500 ? 'server_error' : 'invalid_request_error';
-  const headers: Record<string, string> = { 'x-should-retry': String(status === 429 || status >= 500) };
+  const headers: Record<string, string> = { 'x-should-retry': String(status === 429 || code === 'closing') };
   if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter);
   if (status === 401) headers['www-authenticate'] = 'Bearer';
   return Response.json({ error: { message, type, param: null, code } }, { status, headers });
@@ -176,7 +175,7 @@ class CompletionChunks implements RunSink {
       };
     }
     if (status === 'failed') {
-      this.#failure = new ServiceFailure('internal', error?.message ?? 'The run failed.');
+      this.#failure = new ServiceFailure('run_failed', error?.message ?? 'The run failed.');
       const problem = {
         message: this.#failure.message,
         type: 'server_error',

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 
 import { Msg, type JsonObject, type PendingCall, type PendingDecision } from 'troupe';
 
@@ -59,6 +59,12 @@ async function startAdmitted({ requests }: ProtocolParts, request: ProtocolReque
     { key },
   );
   return run;
+}
+
+/** Id of a new conversation. A repeated request with a key has the same one, in which the key is known. */
+export function newConversation(prefix: string, agent: string, key: string | undefined): string {
+  if (key === undefined) return `${prefix}-${randomUUID()}`;
+  return `${prefix}-${createHash('sha256').update(`${agent}\0${key}`).digest('hex')}`;
 }
 
 /** Decision with the result of a tool call that a client has run, or with the answer to a question. */

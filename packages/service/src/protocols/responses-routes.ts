@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-
 import type { JsonObject, PendingCall, PendingDecision } from 'troupe';
 
 import type { Route, RouteRequest } from '../http/route.ts';
@@ -8,7 +6,14 @@ import { ServiceFailure } from '../service-failure.ts';
 import type { RunRecord } from '../store/run-record.ts';
 import { EventReader } from './event-reader.ts';
 import { openAiFailure, toMsg } from './openai-routes.ts';
-import { decisionWith, isObject, partsOf, startProtocolRun, type ProtocolParts } from './protocol-run.ts';
+import {
+  decisionWith,
+  isObject,
+  newConversation,
+  partsOf,
+  startProtocolRun,
+  type ProtocolParts,
+} from './protocol-run.ts';
 import { ResponseEvents } from './response-events.ts';
 
 const NEW_RESPONSE = {
@@ -52,7 +57,7 @@ export function responsesRoutes(parts: ProtocolParts): readonly Route[] {
         const run = await start(request, parts);
         const { stream, background } = request.body;
         if (stream === true) return streamed(run, parts, -1);
-        return background === true ? new ResponseEvents(run).whole() : wholeOf(run, parts);
+        return background === true ? new ResponseEvents(run).whole() : wholeOf(run, parts, request.signal);
       },
     },
     {
@@ -70,10 +75,10 @@ export function responsesRoutes(parts: ProtocolParts): readonly Route[] {
       method: 'post',
       path: '/v1/responses/{response}/cancel',
       ...one('Stop a response'),
-      handle: async ({ caller, params }) => {
+      handle: async ({ caller, params, signal }) => {
         const id = runIdOf(params['response']);
         await parts.requests.interrupt(caller.user, id);
-        return wholeOf(await parts.requests.run(caller.user, id), parts);
+        return wholeOf(await parts.requests.run(caller.user, id), parts, signal);
       },
     },
   ];
@@ -85,11 +90,16 @@ async function start({ caller, body, headers }: RouteRequest, parts: ProtocolPar
     typeof input === 'string' ? [{ role: 'user', content: input }] : partsOf(input);
   const approvals = items.filter(({ type }) => type === 'mcp_approval_response');
   const outputs = items.filter(({ type }) => type === 'function_call_output');
+  const agent = String(body['model']);
+  const key = headers.get('idempotency-key') ?? undefined;
+  const bound = await conversationOf(caller.user, body, parts);
+  const fresh =
+    bound === undefined ? items : items.slice(items.findLastIndex(({ role }) => role === 'assistant') + 1);
   return startProtocolRun(parts, {
     user: caller.user,
-    agent: String(body['model']),
-    conversation: await conversationOf(caller.user, body, parts),
-    msgs: items.flatMap((item) => toMsg(item)),
+    agent,
+    conversation: bound ?? newConversation('response', agent, key),
+    msgs: fresh.flatMap((item) => toMsg(item)),
     ...(approvals.length + outputs.length > 0 && {
       decide: (pending: readonly PendingCall[]) => [
         ...outputs.flatMap(({ call_id: id, output }): PendingDecision[] => {
@@ -104,20 +114,20 @@ async function start({ caller, body, headers }: RouteRequest, parts: ProtocolPar
         }),
       ],
     }),
-    key: headers.get('idempotency-key') ?? undefined,
+    key,
   });
 }
 
-/** Id of the session of a request: that of the response before it, that of its conversation, or a new one. */
+/** Id of the session that a request goes on with: that of the response before it, or that of its conversation. */
 async function conversationOf(
   user: string,
   { previous_response_id: previous, conversation }: RouteRequest['body'],
   { requests }: ProtocolParts,
-): Promise<string> {
+): Promise<string | undefined> {
   if (typeof previous === 'string') return (await requests.run(user, runIdOf(previous))).session;
   if (typeof conversation === 'string') return conversation;
   if (isObject(conversation) && typeof conversation['id'] === 'string') return conversation['id'];
-  return `response-${randomUUID()}`;
+  return undefined;
 }
 
 function runIdOf(response = ''): string {
@@ -138,10 +148,10 @@ function streamed(run: RunRecord, { log }: ProtocolParts, after: number): Respon
   );
 }
 
-async function wholeOf(run: RunRecord, { log }: ProtocolParts): Promise<object> {
+async function wholeOf(run: RunRecord, { log }: ProtocolParts, signal: AbortSignal): Promise<object> {
   const events = new ResponseEvents(run);
   const reader = new EventReader(events);
-  for await (const stored of log.follow(run.id, 0, new AbortController().signal)) reader.read(stored);
+  for await (const stored of log.follow(run.id, 0, signal)) reader.read(stored);
   return events.whole();
 }
 
