@@ -56,9 +56,9 @@ test('deleting a session again completes what a failure has left, and its schedu
   const database = new SqliteDatabase(':memory:');
   let isAway = true;
   class FailingSession extends SqliteSession {
-    override async delete(key: Parameters<SqliteSession['delete']>[0]): Promise<void> {
+    override async delete(...args: Parameters<SqliteSession['delete']>): Promise<boolean> {
       if (isAway) throw new Error('The database is away.');
-      await super.delete(key);
+      return super.delete(...args);
     }
   }
   const sessions = new FailingSession(database);
