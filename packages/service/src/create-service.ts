@@ -136,10 +136,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     options,
     options.runner,
   );
-  const requests = new RunRequests(store, scheduler, agents, now);
-  const schedules = new Schedules(store, requests, limiter, now);
+  const requests = new RunRequests(store, scheduler, agents, limiter, now);
+  const schedules = new Schedules(store, requests, now);
   const closing = new AbortController();
-  const protocolParts = { requests, log, limiter };
+  const protocolParts = { requests, log };
   const maxBodyBytes = options.maxBodyBytes ?? 1024 * 1024;
   const mountParts = {
     ...protocolParts,
@@ -168,7 +168,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const upgrade = talks.upgrade.bind(talks);
   const app = makeApp({
     routes: [
-      ...apiRoutes({ store, log, agents, requests, limiter, closing: closing.signal, onDeleted }),
+      ...apiRoutes({ store, log, agents, requests, closing: closing.signal, onDeleted }),
       ...fileRoutes({ requests, filesOf, limits: fileLimits }),
       ...scheduleRoutes(schedules),
       ...aiSdkRoutes(protocolParts),

@@ -247,6 +247,52 @@ test('limits bound requests, open runs and tokens of each user, and say when to 
   expect((await client.send('GET', '/api/agents')).status).toBe(200);
 });
 
+test('a repeated request with a key gets its run, and no new one is started, when the limit is reached', async () => {
+  const gate = new Gate();
+  await using service = await createService({
+    agents: { assistant: () => gatedAgent([CALLS_WAIT, 'Done.'], gate) },
+    limits: { openRuns: 1 },
+    shutdownMs: 0,
+  });
+  const client = new ServiceClient(service.fetch);
+  const session = await client.session();
+  const start = (key: string): Promise<Response> =>
+    client.send('POST', `/api/sessions/${session}/runs`, { input: 'Go.' }, { 'idempotency-key': key });
+  const idOf = async (response: Response): Promise<string> => ((await response.json()) as { id: string }).id;
+  const first = await idOf(await start('k'));
+  await gate.reached;
+  expect(await idOf(await start('k'))).toBe(first);
+  expect((await start('other')).status).toBe(429);
+  const messages = [{ role: 'user', content: 'Hi.' }];
+  const refused = await client.send('POST', '/v1/chat/completions', { model: 'assistant', messages });
+  expect(refused.status).toBe(429);
+  expect((await client.json('GET', '/api/sessions')).data).toHaveLength(1);
+});
+
+test('a running run takes no more messages when the tokens of the day are used', async () => {
+  const gate = new Gate();
+  const usage = { inputTokens: 60, outputTokens: 50 };
+  await using service = await createService({
+    agents: {
+      assistant: () => gatedAgent([CALLS_WAIT, 'Done.'], gate),
+      other: () => new ReActAgent({ name: 'other', model: new ScriptedModel([{ text: 'Hello.', usage }]) }),
+    },
+    limits: { tokensPerDay: 100 },
+    shutdownMs: 0,
+  });
+  const client = new ServiceClient(service.fetch);
+  const start = async (agent: string): Promise<string> =>
+    (await client.json('POST', `/api/sessions/${await client.session(agent)}/runs`, { input: 'Go.' })).id;
+  const running = await start('assistant');
+  await gate.reached;
+  const followUp = (): Promise<Response> =>
+    client.send('POST', `/api/runs/${running}/follow-up`, { input: 'And?' });
+  expect((await followUp()).status).toBe(202);
+  await client.ended(await start('other'));
+  const refused = await followUp();
+  expect([refused.status, refused.headers.has('retry-after')]).toEqual([429, true]);
+});
+
 test('pages of other origins may call only if they are named', async () => {
   await using service = await createService({ agents, corsOrigins: ['https://app.example'] });
   const preflight = async (origin: string): Promise<Response> =>

@@ -95,6 +95,39 @@ test('starting a run again after a lost answer starts nothing twice', async () =
   expect((await client.messages(session.id)).msgs.map(({ text }) => text)).toEqual(['Hi!', 'Hello.']);
 });
 
+test('a message for a running run is delivered once, also when its answer is lost', async () => {
+  const gate = new Gate();
+  await using service = await createService({
+    agents: {
+      assistant: { onBusy: 'steer', make: () => gatedAgent([CALLS_WAIT, 'Done.', 'And more.'], gate) },
+    },
+  });
+  let sent = 0;
+  const client = new ServiceClient({
+    url: 'http://127.0.0.1',
+    fetch: async (url, init) => {
+      const response = await service.fetch(new Request(url, init));
+      if (/steer|follow-up|runs$/.test(url) && sent++ % 2 === 0)
+        throw new TypeError('the connection was lost');
+      return response;
+    },
+  });
+  const session = await client.createSession('assistant');
+  const run = await client.start(session.id, 'Go.');
+  await gate.reached;
+  await client.steer(run.id, 'Be brief.');
+  await client.followUp(run.id, { content: 'And then?' });
+  await client.start(session.id, ['Hurry.']);
+  gate.open();
+  const statuses: string[] = [];
+  for await (const { event } of client.events(run.id))
+    if (event.type === 'run_end') statuses.push(event.status);
+  expect([sent, statuses]).toEqual([8, ['finished']]);
+  const { msgs } = await client.messages(session.id);
+  const asked = msgs.filter(({ role }) => role === 'user').map(({ text }) => text);
+  expect(asked).toEqual(['Go.', 'Be brief.', 'Hurry.', 'And then?']);
+});
+
 test('a client interrupts, and a refusal has the reason of the service', async () => {
   const gate = new Gate();
   await using service = await createService({ agents: { assistant: () => gatedAgent([CALLS_WAIT], gate) } });

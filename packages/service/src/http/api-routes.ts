@@ -4,7 +4,6 @@ import type { Msg, PendingDecision } from 'troupe';
 
 import type { EventLog } from '../events/event-log.ts';
 import { copyFiles } from '../files/session-files.ts';
-import type { UserLimiter } from '../limits/user-limits.ts';
 import { managerOf } from '../runs/run-execution.ts';
 import { toMsgs, type RunRequests } from '../runs/run-requests.ts';
 import type { AgentTable, OnBusySession } from '../runs/served-agent.ts';
@@ -21,7 +20,6 @@ export interface ApiParts {
   readonly log: EventLog;
   readonly agents: AgentTable;
   readonly requests: RunRequests;
-  readonly limiter: UserLimiter;
   /** Aborted when the service closes. */
   readonly closing: AbortSignal;
   /** Called with a deleted session: deletes its tasks of A2A. */
@@ -160,7 +158,7 @@ function sessionRoutes({ store, agents, requests, onDeleted }: ApiParts): readon
   ];
 }
 
-function runRoutes({ store, log, requests, limiter, closing }: ApiParts): readonly Route[] {
+function runRoutes({ store, log, requests, closing }: ApiParts): readonly Route[] {
   const withRun = (request: RouteRequest): Promise<RunRecord> =>
     requests.run(request.caller.user, of(request.params, 'run'));
   return [
@@ -182,9 +180,7 @@ function runRoutes({ store, log, requests, limiter, closing }: ApiParts): readon
           ...(body['closePending'] === true && { closePending: true }),
         };
         const options = { key: keyOf(headers), onBusy: body['onBusy'] as OnBusySession | undefined };
-        const { run } = await limiter.admit(caller.user, () =>
-          requests.start(caller.user, of(params, 'session'), request, options),
-        );
+        const { run } = await requests.start(caller.user, of(params, 'session'), request, options);
         return runView(run);
       },
     },
@@ -258,9 +254,7 @@ function runRoutes({ store, log, requests, limiter, closing }: ApiParts): readon
           title: optionalText(body['title']),
           key: keyOf(headers),
         };
-        const { run } = await limiter.admit(caller.user, () =>
-          requests.fork(caller.user, of(params, 'run'), options),
-        );
+        const { run } = await requests.fork(caller.user, of(params, 'run'), options);
         return runView(run);
       },
     },

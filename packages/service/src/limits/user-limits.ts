@@ -56,13 +56,16 @@ export class UserLimiter {
 
   /**
    * Starts a run, unless the user may not. Starts of one user wait for each other, so that many at the same time do not pass together;
-   * in several processes, as many more may pass as there are processes. @throws ServiceFailure
+   * in several processes, as many more may pass as there are processes. @param known the run of a repeated request, which no limit refuses
+   * @throws ServiceFailure
    */
-  async admit<T>(user: string, start: () => Promise<T>): Promise<T> {
+  async admit<T>(user: string, start: () => Promise<T>, known?: () => Promise<T | undefined>): Promise<T> {
     const before = this.#starting.get(user);
     const started = (async (): Promise<T> => {
       await before?.catch(() => {}); // told to its own caller
-      await this.#assertRun(user);
+      const repeated = await known?.();
+      if (repeated !== undefined) return repeated;
+      await this.assertRun(user);
       return start();
     })();
     this.#starting.set(user, started);
@@ -73,7 +76,8 @@ export class UserLimiter {
     }
   }
 
-  async #assertRun(user: string): Promise<void> {
+  /** @throws ServiceFailure if the user may not start a run now */
+  async assertRun(user: string): Promise<void> {
     const { openRuns = 20 } = this.#limits;
     const { runs, sessions } = this.#store;
     if (openRuns < Infinity && (await runs.countOpen(user)) + (await sessions.countTalks(user)) >= openRuns)

@@ -3,7 +3,6 @@ import { createHash, randomUUID } from 'node:crypto';
 import { Msg, type JsonObject, type PendingCall, type PendingDecision } from 'troupe';
 
 import type { EventLog } from '../events/event-log.ts';
-import type { UserLimiter } from '../limits/user-limits.ts';
 import type { RunRequests } from '../runs/run-requests.ts';
 import { ServiceFailure } from '../service-failure.ts';
 import type { RunRecord } from '../store/run-record.ts';
@@ -11,7 +10,6 @@ import type { RunRecord } from '../store/run-record.ts';
 export interface ProtocolParts {
   readonly requests: RunRequests;
   readonly log: EventLog;
-  readonly limiter: UserLimiter;
 }
 
 /** A request of another protocol, as a run. */
@@ -32,17 +30,13 @@ export interface ProtocolRequest {
  * Starts the run of a request: in the session of its conversation, which is made when it is new. Decisions count only for tool calls
  * that are pending in the session: the history that a client sends is a claim. Folder `protocols`: start here.
  */
-export async function startProtocolRun(parts: ProtocolParts, request: ProtocolRequest): Promise<RunRecord> {
-  return parts.limiter.admit(request.user, () => startAdmitted(parts, request));
-}
-
-async function startAdmitted({ requests }: ProtocolParts, request: ProtocolRequest): Promise<RunRecord> {
+export async function startProtocolRun(
+  { requests }: ProtocolParts,
+  request: ProtocolRequest,
+): Promise<RunRecord> {
   const { user, agent, msgs, key, closePending = true } = request;
   const session = sessionIdOf(agent, request.conversation);
-  await requests.addSession(user, { agent, id: session }).catch((error: unknown) => {
-    if (!(error instanceof ServiceFailure) || error.code !== 'session_exists') throw error;
-  });
-  const found = await requests.session(user, session);
+  const found = await requests.ensureSession(user, agent, session);
   if (found.agent !== agent)
     throw new ServiceFailure('session_exists', `The conversation belongs to the agent '${found.agent}'.`);
   const pending = request.decide === undefined ? [] : found.pending;

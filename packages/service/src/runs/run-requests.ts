@@ -6,6 +6,7 @@ import { traceHeaders } from 'troupe/kernel';
 import { copyFiles } from '../files/session-files.ts';
 import { writeSteps } from '../journal/journalled-steps.ts';
 import { JOURNAL_FORMAT } from '../journal/run-journal.ts';
+import type { UserLimiter } from '../limits/user-limits.ts';
 import { ServiceFailure } from '../service-failure.ts';
 import type { SqlQueries } from '../store/database.ts';
 import { repeatConflicts } from '../store/repeat-conflicts.ts';
@@ -31,20 +32,43 @@ export interface ForkOptions {
   readonly key?: string | undefined;
 }
 
+/** A run that is asked for. `requestKey` is the key of the caller, or one of its own. */
+interface NewRequest {
+  readonly id: string;
+  readonly request: RunRequest;
+  readonly requestKey: string;
+  readonly fingerprint: string;
+  readonly onBusy: OnBusySession | undefined;
+}
+
+interface NewFork extends Omit<ForkOptions, 'key'> {
+  readonly id: string;
+  readonly requestKey: string;
+  readonly fingerprint: string;
+}
+
 /** The run of a request. `isNew` is false for a repeated request, and for one whose messages went to the running run. */
 export interface RequestedRun {
   readonly run: RunRecord;
   readonly isNew: boolean;
 }
 
-/** Takes requests about sessions and runs, stores them, and wakes the scheduler. Answers only for the given user. */
+/** Takes requests about sessions and runs within the limits of users, stores them, and wakes the scheduler. Answers only for the given user. */
 export class RunRequests {
   readonly #store: ServiceStore;
   readonly #scheduler: RunScheduler;
   readonly #agents: AgentTable;
+  readonly #limiter: UserLimiter;
   readonly #now: () => number;
 
-  constructor(store: ServiceStore, scheduler: RunScheduler, agents: AgentTable, now: () => number) {
+  constructor(
+    store: ServiceStore,
+    scheduler: RunScheduler,
+    agents: AgentTable,
+    limiter: UserLimiter,
+    now: () => number,
+  ) {
+    this.#limiter = limiter;
     this.#store = store;
     this.#scheduler = scheduler;
     this.#agents = agents;
@@ -80,6 +104,17 @@ export class RunRequests {
     };
   }
 
+  /** Adds a session for a run, unless it is there. @throws ServiceFailure without adding it, if the user may not start a run now */
+  async ensureSession(user: string, agent: string, id: string): Promise<SessionRecord> {
+    const found = await this.#store.sessions.find(user, id);
+    if (found !== undefined) return found;
+    await this.#limiter.assertRun(user);
+    await this.addSession(user, { agent, id }).catch((error: unknown) => {
+      if (!(error instanceof ServiceFailure) || error.code !== 'session_exists') throw error;
+    });
+    return this.session(user, id);
+  }
+
   async session(user: string, id: string): Promise<SessionRecord> {
     const session = await this.#store.sessions.find(user, id);
     if (session === undefined) throw new ServiceFailure('not_found', 'There is no such session.');
@@ -104,8 +139,19 @@ export class RunRequests {
     const id = randomUUID();
     const requestKey = key === undefined ? `run:${id}` : `key:${sessionId}:${storable(key)}`;
     const fingerprint = fingerprintOf(sessionId, request);
-    const known = key === undefined ? undefined : await this.#store.runs.byKey(user, requestKey);
-    if (known !== undefined) return repeated(known, fingerprint);
+    const run = { id, request, requestKey, fingerprint, onBusy };
+    return this.#limiter.admit(
+      user,
+      () => this.#start(user, sessionId, run),
+      () => this.#repeated(user, run),
+    );
+  }
+
+  async #start(
+    user: string,
+    sessionId: string,
+    { id, request, requestKey, fingerprint, onBusy }: NewRequest,
+  ): Promise<RequestedRun> {
     await this.#assertDecisions(user, sessionId, request);
     const store = this.#store;
     const start = async (tx: SqlQueries): Promise<RequestedRun | { stop: string; run: RunRecord }> => {
@@ -171,9 +217,28 @@ export class RunRequests {
     const forkId = randomUUID();
     const requestKey = key === undefined ? `run:${forkId}` : `fork:${id}:${storable(key)}`;
     const fingerprint = fingerprintOf(`${id} ${keepSteps} ${session}`, source.request);
-    const known = key === undefined ? undefined : await this.#store.runs.byKey(user, requestKey);
-    if (known !== undefined) return repeated(known, fingerprint);
-    const { baseRevision } = source;
+    const fork = { id: forkId, requestKey, fingerprint, keepSteps, session, title };
+    return this.#limiter.admit(
+      user,
+      () => this.#fork(source, fork),
+      () => this.#repeated(user, fork),
+    );
+  }
+
+  /** The run that the same request has started before. */
+  async #repeated(
+    user: string,
+    { requestKey, fingerprint }: Pick<NewRequest, 'requestKey' | 'fingerprint'>,
+  ): Promise<RequestedRun | undefined> {
+    const run = await this.#store.runs.byKey(user, requestKey);
+    return run && repeated(run, fingerprint);
+  }
+
+  async #fork(
+    source: RunRecord,
+    { id: forkId, requestKey, fingerprint, keepSteps, session, title }: NewFork,
+  ): Promise<RequestedRun> {
+    const { id, user, baseRevision } = source;
     if (baseRevision === undefined)
       throw new ServiceFailure('invalid_request', 'The run has not begun, so it has no steps.');
     if (source.journalFormat !== JOURNAL_FORMAT)
@@ -243,9 +308,13 @@ export class RunRequests {
     msgs: readonly JsonObject[],
   ): Promise<void> {
     await this.run(user, id);
+    await this.#limiter.assertBudget(user);
     const store = this.#store;
     await store.database.transaction(async (tx) => {
-      if (!(await store.runs.holdOpen(tx, user, id)))
+      const isOpen = await store.runs.holdOpen(tx, user, id);
+      const known = new Set((await store.runs.inputs(id, tx)).map(({ msg }) => msg['id']));
+      if (msgs.every((msg) => known.has(msg['id'] ?? null))) return; // the request was repeated
+      if (!isOpen)
         throw new ServiceFailure('run_ended', 'The run has ended. Start another one with this message.');
       for (const msg of msgs) await store.runs.addInput(tx, id, kind, msg);
     });

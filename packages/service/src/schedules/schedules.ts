@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { getLogger, type JsonObject } from 'troupe';
 import { redactKeys } from 'troupe/studio';
 
-import type { UserLimiter } from '../limits/user-limits.ts';
 import type { RunRequests } from '../runs/run-requests.ts';
 import { ServiceFailure } from '../service-failure.ts';
 import type { SqlRow } from '../store/database.ts';
@@ -44,11 +43,9 @@ const MAX_DUE = 200;
 export class Schedules {
   readonly #store: ServiceStore;
   readonly #requests: RunRequests;
-  readonly #limiter: UserLimiter;
   readonly #now: () => number;
 
-  constructor(store: ServiceStore, requests: RunRequests, limiter: UserLimiter, now: () => number) {
-    this.#limiter = limiter;
+  constructor(store: ServiceStore, requests: RunRequests, now: () => number) {
     this.#store = store;
     this.#requests = requests;
     this.#now = now;
@@ -112,12 +109,10 @@ export class Schedules {
     for (const tick of run) {
       const request = { msgs, closePending: true };
       const options = { key: `schedule:${id}:${tick}`, onBusy: 'queue' } as const;
-      await this.#limiter
-        .admit(user, () => this.#requests.start(user, session, request, options))
-        .catch((error: unknown) => {
-          if (!(error instanceof ServiceFailure)) throw error; // the store failed: the tick is tried again
-          getLogger().log('warn', `The schedule ${id} could not start a run: ${error.message}`);
-        });
+      await this.#requests.start(user, session, request, options).catch((error: unknown) => {
+        if (!(error instanceof ServiceFailure)) throw error; // the store failed: the tick is tried again
+        getLogger().log('warn', `The schedule ${id} could not start a run: ${error.message}`);
+      });
     }
     const set = next === undefined ? 'is_paused = 1' : 'next_at = ?';
     await this.#store.database.query(`UPDATE service_schedules SET ${set} WHERE id = ? AND next_at = ?`, [

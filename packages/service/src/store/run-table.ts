@@ -242,17 +242,12 @@ export class RunTable {
     return rows.length > 0;
   }
 
-  /** Adds a message for a run that is held. */
+  /** Adds a message for a run that is held, unless it has one with this id: the request was repeated. */
   async addInput(tx: SqlQueries, runId: string, kind: RunInput['kind'], msg: JsonObject): Promise<void> {
-    const [row] = await tx.query('SELECT COALESCE(MAX(n), 0) AS n FROM service_inputs WHERE run_id = ?', [
-      runId,
-    ]);
-    await tx.query('INSERT INTO service_inputs (run_id, n, kind, msg) VALUES (?, ?, ?, ?)', [
-      runId,
-      Number(row?.['n'] ?? 0) + 1,
-      kind,
-      JSON.stringify(msg),
-    ]);
+    const inputs = await this.inputs(runId, tx);
+    if (inputs.some((input) => input.msg['id'] === msg['id'])) return;
+    const sql = 'INSERT INTO service_inputs (run_id, n, kind, msg) VALUES (?, ?, ?, ?)';
+    await tx.query(sql, [runId, (inputs.at(-1)?.n ?? 0) + 1, kind, JSON.stringify(msg)]);
   }
 
   async inputs(runId: string, tx: SqlQueries = this.#db): Promise<readonly RunInput[]> {

@@ -170,7 +170,7 @@ export class ServiceClient {
     { idempotencyKey = newId(), ...options }: StartRunOptions = {},
   ): Promise<RunView> {
     const path = `/api/sessions/${encodeURIComponent(session)}/runs`;
-    const body = { ...(input !== undefined && { input }), ...options };
+    const body = { ...(input !== undefined && { input: [input].flat().map(withId) }), ...options };
     return this.#json<RunView>('POST', path, body, { 'idempotency-key': idempotencyKey });
   }
 
@@ -226,12 +226,12 @@ export class ServiceClient {
 
   /** Hands a message to a run, which reads it before its next model call. */
   async steer(run: string, input: ServiceInput): Promise<boolean> {
-    return this.#control(run, 'steer', { input });
+    return this.#control(run, 'steer', { input: withId(input) });
   }
 
   /** Has a message answered by a run, after its answer. */
   async followUp(run: string, input: ServiceInput): Promise<boolean> {
-    return this.#control(run, 'follow-up', { input });
+    return this.#control(run, 'follow-up', { input: withId(input) });
   }
 
   /**
@@ -373,6 +373,12 @@ function waitMs(failures: number): number {
 
 function filePath(session: string, path: string): string {
   return `/api/sessions/${encodeURIComponent(session)}/file?path=${encodeURIComponent(path)}`;
+}
+
+/** The input as a message with an id, by which the service knows a repetition. */
+function withId(input: ServiceInput): ServiceInput {
+  const id = newId('msg_');
+  return typeof input === 'string' ? { content: input, id } : { id, ...input };
 }
 
 function withCursor(path: string, cursor: string | undefined): string {
