@@ -10,6 +10,7 @@ import { PermissionRules } from '../../permission/permission-rules.ts';
 import { ReActAgent } from '../../react/react-agent.ts';
 import type { ReActAgentOptions } from '../../react/react-agent-options.ts';
 import { interruptAtEvery } from '../../testing/drivers.ts';
+import type { TranscribeOptions } from '../../stt/stt-model-base.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { ScriptedModel } from '../../testing/scripted-model.ts';
 import { ScriptedSttModel } from '../../testing/voice/scripted-stt-model.ts';
@@ -442,7 +443,7 @@ describe('VoicePipeline', () => {
   it('stops writing down all turns when it is closed', async () => {
     const signals: (AbortSignal | undefined)[] = [];
     const sttModel = new ScriptedSttModel([]);
-    sttModel.transcribe = async function* (_audio, { signal } = {}) {
+    sttModel.transcribe = async function* (_sound, { signal }: TranscribeOptions = {}) {
       signals.push(signal);
       await new Promise<void>((resolve) => whenAborted(signal, () => resolve()));
       signal?.throwIfAborted();
