@@ -194,6 +194,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   };
   const tick = async (): Promise<void> => {
     if (closing.signal.aborted) return;
+    await talks.freeSessions();
     await schedules.tick();
     if (options.keepRunsDays !== undefined) await deleteEnded(now() - options.keepRunsDays * DAY_MS);
   };

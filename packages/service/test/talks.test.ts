@@ -7,6 +7,7 @@ import { join } from 'node:path';
 
 import { PermissionRules, ReActAgent, tool, withRunConfig } from 'troupe';
 import { RealtimeAgent } from 'troupe/realtime';
+import { SqliteDatabase, SqliteSession } from 'troupe/stores/sqlite';
 import { ScriptedModel, ScriptedRealtimeModel } from 'troupe/testing';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
@@ -419,6 +420,33 @@ test('texts in a talk are counted like requests, and are as long as a body', asy
     .poll(told)
     .toEqual(['The event is larger than 100 bytes.', 'More than 3 requests in a minute.']);
   open.socket.terminate();
+});
+
+test('a talk that ends while the database is away frees its session afterwards', async () => {
+  const away = { isAway: false, failures: 0 };
+  const database = new (class extends SqliteDatabase {
+    override async transaction<T>(...args: Parameters<SqliteDatabase['transaction']>): Promise<T> {
+      if (!away.isAway) return (await super.transaction(...args)) as T;
+      away.failures++;
+      throw new Error('the connection was lost');
+    }
+  })(':memory:');
+  await using service = await createService({
+    agents,
+    store: { database, sessions: new SqliteSession(':memory:') },
+  });
+  const url = await listen(service);
+  const client = new ServiceClient(service.fetch);
+  const session = await client.session('friday');
+  const open = await connect(url, session);
+  away.isAway = true;
+  open.socket.terminate();
+  await expect.poll(() => away.failures).toBeGreaterThan(1); // of the save, and of the end
+  away.isAway = false;
+  await service.tick();
+  const start = (): Promise<Response> =>
+    client.send('POST', `/api/sessions/${session}/runs`, { input: 'Hi.' });
+  await expect.poll(async () => (await start()).status, { timeout: 3000 }).toBe(202);
 });
 
 test('a talk that was taken for dead saves nothing more, and ends', async () => {

@@ -65,6 +65,7 @@ export class TalkServer {
   });
   /** Connections that are upgraded or refused: Node's server does not close these. */
   readonly #sockets = new Set<Duplex>();
+  readonly #toFree: { readonly user: string; readonly id: string; readonly talkId: string }[] = [];
   #isClosed = false;
 
   constructor(parts: TalkParts) {
@@ -77,6 +78,20 @@ export class TalkServer {
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     this.#upgrade(request, socket, head).catch((error: unknown) => refuse(socket, error));
+  }
+
+  /** Frees the sessions of ended conversations. One that could not be freed, such as without the database, is tried again by the next call. */
+  async freeSessions(): Promise<void> {
+    const { commits, sessions } = this.#parts.store;
+    for (const ended of this.#toFree.splice(0)) {
+      const { user, id, talkId } = ended;
+      try {
+        await commits.add((tx) => sessions.leave(tx, user, id, talkId));
+      } catch (error) {
+        this.#toFree.push(ended);
+        getLogger().log('warn', `A session could not be freed: ${redactKeys(String(error))}`);
+      }
+    }
   }
 
   /** Ends all conversations, and waits for them for `graceMs`. */
@@ -122,14 +137,15 @@ export class TalkServer {
     head: Buffer,
     stop: AbortController,
   ): Promise<void> {
-    const { store, owner, limiter } = this.#parts;
+    const { owner, limiter } = this.#parts;
     const { user, id } = session;
     const talkId = `talk:${randomUUID()}`;
     await limiter.admit(user, () => this.#occupy(session, { id: talkId, owner }));
     try {
       await this.#talkIn(session, talkId, request, socket, head, stop);
     } finally {
-      await store.commits.add((tx) => store.sessions.leave(tx, user, id, talkId));
+      this.#toFree.push({ user, id, talkId });
+      await this.freeSessions();
     }
   }
 
