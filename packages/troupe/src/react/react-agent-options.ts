@@ -121,6 +121,17 @@ export function hasPlainTools(options: ReActAgentOptions): boolean {
   return areSurelyRegistered(options.tools ?? []);
 }
 
+/** Properties of an agent with modules that are never replaced. */
+export type OwnModule = 'toolkit' | 'memory';
+
+/** @throws TroupeError always, with the way to give an agent another module */
+export function refuseReplacement(name: OwnModule): never {
+  throw new TroupeError(
+    'invalid_config',
+    `The ${name} of an agent can't be replaced: give it as the option ${name}.`,
+  );
+}
+
 /** Defines the properties of an agent for its toolkit and memory, once. They are part of its state. */
 export function defineModules(
   agent: object,
@@ -128,8 +139,15 @@ export function defineModules(
   tools = options.tools,
 ): { readonly toolkit: Toolkit; readonly memory: MemoryBase } {
   const own = agent as { toolkit: Toolkit; memory: MemoryBase };
-  const define = (name: string, value: unknown): void =>
-    void Object.defineProperty(agent, name, { value, enumerable: true, writable: true, configurable: true });
+  const define = (name: OwnModule, value: unknown): void =>
+    void Object.defineProperty(agent, name, {
+      get: () => value,
+      set: () => {
+        refuseReplacement(name);
+      },
+      enumerable: true,
+      configurable: true,
+    });
   if (!Object.hasOwn(agent, 'toolkit')) define('toolkit', toolkitFor({ tools, toolkit: options.toolkit }));
   if (!Object.hasOwn(agent, 'memory')) define('memory', options.memory ?? new InMemoryMemory());
   return own;

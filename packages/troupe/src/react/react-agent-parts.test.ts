@@ -362,14 +362,18 @@ describe('the options of an agent', () => {
     expect([text, endReason, shown]).toEqual(['Summary.', 'max_iters', []]);
   });
 
-  test('are the only way to give it a memory or a toolkit', () => {
-    const { agent } = setUp([]);
-    expect(() => Reflect.set(agent, 'memory', new InMemoryMemory())).toThrow(
-      new TroupeError(
-        'invalid_config',
-        "The memory of an agent can't be replaced: give it as the option memory.",
-      ),
-    );
-    expect(() => Reflect.set(agent, 'toolkit', new Toolkit())).toThrow('give it as the option toolkit.');
+  test('are the only way to give it a memory or a toolkit, also after a call', async () => {
+    const { agent } = setUp(['Hello.']);
+    for (const hasAnswered of [false, true]) {
+      if (hasAnswered) await agent.call('Hi.');
+      expect(() => Reflect.set(agent, 'memory', new InMemoryMemory())).toThrow(
+        new TroupeError(
+          'invalid_config',
+          "The memory of an agent can't be replaced: give it as the option memory.",
+        ),
+      );
+      expect(() => Reflect.set(agent, 'toolkit', new Toolkit())).toThrow('give it as the option toolkit.');
+    }
+    expect(await agent.memory.size()).toBe(2);
   });
 });

@@ -8,7 +8,7 @@ import { OPEN_EXCHANGE_STATE } from '../approval/saved-exchange.ts';
 import { OrderedMemory } from '../memory/ordered-memory.ts';
 import { compressorFor } from '../compression/compressor-for.ts';
 import { getLogger } from '../config/run-config.ts';
-import { messageOf, TroupeError } from '../errors.ts';
+import { messageOf } from '../errors.ts';
 import type { LongTermMemoryBase } from '../longterm/long-term-memory-base.ts';
 import type { MemoryBase } from '../memory/memory-base.ts';
 import type { ToolResultBlock, ToolUseBlock } from '../message/blocks.ts';
@@ -35,6 +35,7 @@ import {
   defineModules,
   hasPlainTools,
   knowledgeBases,
+  refuseReplacement,
   DEFAULT_MAX_ITERS,
   type ReActAgentOptions,
 } from './react-agent-options.ts';
@@ -127,12 +128,7 @@ export class ReActAgent extends ReActAgentBase {
       const get = function (this: ReActAgent): unknown {
         return this.#parts[name];
       };
-      const set = function (): never {
-        throw new TroupeError(
-          'invalid_config',
-          `The ${name} of an agent can't be replaced: give it as the option ${name}.`,
-        );
-      };
+      const set = (): never => refuseReplacement(name);
       Object.defineProperty(this.prototype, name, { configurable: true, get, set });
     }
   }
