@@ -13,7 +13,7 @@ import { casesOf, RUNS_IN_FULL, sampleOf } from '../../troupe/test/fair-sample.t
 
 import { createService, postgresStorage, type Service } from '../src/index.ts';
 import { hasPostgres, useDatabase } from './postgres-database.ts';
-import { Gate, ServiceClient } from './service-client.ts';
+import { CALLS_WAIT, Gate, gatedAgent, ServiceClient } from './service-client.ts';
 
 const database = useDatabase('service');
 
@@ -114,6 +114,55 @@ test.runIf(hasPostgres)('an interrupt through one service stops a run of another
   await one.close();
   await two.close();
 });
+
+test.runIf(hasPostgres)('a process whose clock is behind keeps its runs', async () => {
+  const gate = new Gate();
+  const make = (now: () => number): Promise<Service> =>
+    createService({
+      agents: { assistant: () => gatedAgent([CALLS_WAIT, 'Done.'], gate) },
+      shutdownMs: 0,
+      store: postgresStorage(database.url, { approvalKey: 'a key of sixteen bytes or more' }),
+      now,
+    });
+  const one = await make(() => Date.now() - 60_000);
+  const client = new ServiceClient(one.fetch);
+  await client.session('assistant', 'behind');
+  const { id } = await client.json('POST', '/api/sessions/behind/runs', { input: 'Go.' });
+  await gate.reached;
+  const two = await make(Date.now); // looks for runs of dead processes before it is ready
+  expect(await client.json('GET', `/api/runs/${id}`)).toMatchObject({ status: 'running', attempt: 1 });
+  gate.open();
+  expect(await client.ended(id)).toMatchObject({ status: 'finished', attempt: 1 });
+  await one.close();
+  await two.close();
+});
+
+test.runIf(hasPostgres)(
+  'many messages for one run at the same time are all taken, in some order',
+  async () => {
+    const gate = new Gate();
+    await using service = await createService({
+      agents: { assistant: () => gatedAgent([CALLS_WAIT, 'Done.', 'And more.'], gate) },
+      shutdownMs: 0,
+      store: postgresStorage(database.url, { approvalKey: 'a key of sixteen bytes or more' }),
+    });
+    const client = new ServiceClient(service.fetch);
+    await client.session('assistant', 'steered');
+    const { id } = await client.json('POST', '/api/sessions/steered/runs', { input: 'Go.' });
+    await gate.reached;
+    const inputs = Array.from({ length: 20 }, (_, n) => `Message ${n}.`);
+    const answers = await Promise.all(
+      inputs.map((input) => client.send('POST', `/api/runs/${id}/steer`, { input })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(inputs.map(() => 202));
+    gate.open();
+    await client.ended(id);
+    expect((await client.json('GET', '/api/sessions/steered/runs')).data).toHaveLength(1);
+    const { data } = await client.json('GET', '/api/sessions/steered/messages');
+    const texts = new Set(data.map(({ content }: any) => content[0]?.text ?? content));
+    expect(inputs.filter((input) => !texts.has(input))).toEqual([]);
+  },
+);
 
 const FLAGS = [
   '--conditions=troupe:source',

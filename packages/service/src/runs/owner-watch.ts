@@ -36,9 +36,9 @@ export class OwnerWatch {
   async beat(): Promise<void> {
     if (this.#hasLeft) return;
     const { owners, notices } = this.#store;
-    const beatAt = this.#now();
-    await owners.beat({ id: this.owner, host: hostname(), pid: process.pid, beatAt }, notices?.lock);
-    await owners.removeSilent(beatAt - Math.max(FORGET_MS, this.#takeOverMs));
+    const now = this.#now();
+    await owners.beat({ id: this.owner, host: hostname(), pid: process.pid }, notices?.lock, now);
+    await owners.removeSilent(Math.max(FORGET_MS, this.#takeOverMs), now);
   }
 
   /** Begins to count anew: this process has lost its lock, or taken another one. */
@@ -64,9 +64,9 @@ export class OwnerWatch {
 
   /** Ids of the other processes that live. */
   async alive(): Promise<ReadonlySet<string>> {
-    const owners = await this.#store.owners.all();
-    const alive = owners.filter(({ id, host, pid, beatAt }) => {
-      if (id === this.owner || beatAt < this.#now() - this.#takeOverMs) return false;
+    const owners = await this.#store.owners.all(this.#now());
+    const alive = owners.filter(({ id, host, pid, silentMs }) => {
+      if (id === this.owner || silentMs > this.#takeOverMs) return false;
       return host !== hostname() || isAlive(pid);
     });
     return new Set(alive.map(({ id }) => id));

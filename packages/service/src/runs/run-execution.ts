@@ -65,7 +65,8 @@ export class RunExecution {
   /** Key of the last model step that has started. */
   #modelStep = '';
   #nextInput = 1;
-  #isDelivering = false;
+  #delivering: Promise<void> | undefined;
+  #wantsDelivery = false;
   #isInterrupted = false;
   #isLive = false;
   /** Whether this attempt tells its events from the beginning. One that only completes the end goes on behind those of the last. */
@@ -84,16 +85,20 @@ export class RunExecution {
     this.#stop.abort(new Error('The process is closing.'));
   }
 
-  /** Hands new messages and a requested interrupt to the agent. */
+  /** Hands new messages and a requested interrupt to the agent. Calls during a delivery share the next one. */
   async deliver(): Promise<void> {
-    if (this.#agent === undefined || this.#isDelivering) return;
-    this.#isDelivering = true;
-    try {
+    if (this.#agent === undefined) return;
+    this.#wantsDelivery = true;
+    this.#delivering ??= this.#deliverAll().finally(() => (this.#delivering = undefined));
+    await this.#delivering;
+  }
+
+  async #deliverAll(): Promise<void> {
+    while (this.#wantsDelivery) {
+      this.#wantsDelivery = false;
       await this.#handInputs();
       const run = await this.#parts.store.runs.get(this.run.id);
       if (run?.interrupt !== undefined) this.#interrupt(run);
-    } finally {
-      this.#isDelivering = false;
     }
   }
 

@@ -1,11 +1,15 @@
 import type { ServiceDatabase, SqlRow } from './database.ts';
 
-/** The last sign of life of a process that runs runs. */
-export interface OwnerRecord {
+/** A process that runs runs. */
+export interface Owner {
   readonly id: string;
   readonly host: string;
   readonly pid: number;
-  readonly beatAt: number;
+}
+
+/** A process with the milliseconds since its last sign of life. */
+export interface OwnerRecord extends Owner {
+  readonly silentMs: number;
 }
 
 /** Class of the advisory locks that processes hold: a number unlikely to be used by another program. */
@@ -13,25 +17,31 @@ export const LOCK_CLASS = 740_712;
 const FREE_LOCK = `lock_key IS NOT NULL AND lock_key NOT IN (SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory'
   AND classid = ${LOCK_CLASS} AND objsubid = 2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`;
 
-/** Statements about the processes that share the database. */
+/** The clock of PostgreSQL in milliseconds: processes on several machines have clocks that differ. */
+const POSTGRES_CLOCK = 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)';
+
+/** Statements about the processes that share the database. Signs of life have the time of PostgreSQL, and with SQLite that of the one machine. */
 export class OwnerTable {
   readonly #db: ServiceDatabase;
+  readonly #clock: string;
 
   constructor(db: ServiceDatabase) {
     this.#db = db;
+    this.#clock = db.dialect === 'postgres' ? POSTGRES_CLOCK : 'CAST(? AS BIGINT)';
   }
 
   /** Writes a sign of life. @param lock the lock that the process holds in the database */
-  async beat({ id, host, pid, beatAt }: OwnerRecord, lock: number | undefined): Promise<void> {
+  async beat({ id, host, pid }: Owner, lock: number | undefined, now: number): Promise<void> {
     await this.#db.query(
-      `INSERT INTO service_owners (id, host, pid, beat_at, lock_key) VALUES (?, ?, ?, ?, ?)
+      `INSERT INTO service_owners (id, host, pid, beat_at, lock_key) VALUES (?, ?, ?, ${this.#clock}, ?)
        ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at, lock_key = excluded.lock_key`,
-      [id, host, pid, beatAt, lock ?? null],
+      [id, host, pid, ...this.#times(now), lock ?? null],
     );
   }
 
-  async all(): Promise<readonly OwnerRecord[]> {
-    return (await this.#db.query('SELECT id, host, pid, beat_at FROM service_owners')).map(toOwner);
+  async all(now: number): Promise<readonly OwnerRecord[]> {
+    const sql = `SELECT id, host, pid, ${this.#clock} - beat_at AS silent_ms FROM service_owners`;
+    return (await this.#db.query(sql, this.#times(now))).map(toOwner);
   }
 
   /** Removes a process that ends. */
@@ -39,9 +49,15 @@ export class OwnerTable {
     await this.#db.query('DELETE FROM service_owners WHERE id = ?', [id]);
   }
 
-  /** Removes processes that gave no sign of life since a time. */
-  async removeSilent(since: number): Promise<void> {
-    await this.#db.query('DELETE FROM service_owners WHERE beat_at < ?', [since]);
+  /** Removes processes that gave no sign of life for some time. */
+  async removeSilent(ms: number, now: number): Promise<void> {
+    const sql = `DELETE FROM service_owners WHERE beat_at < ${this.#clock} - CAST(? AS BIGINT)`;
+    await this.#db.query(sql, [...this.#times(now), ms]);
+  }
+
+  /** Parameters of the clock in a statement. */
+  #times(now: number): readonly number[] {
+    return this.#db.dialect === 'postgres' ? [] : [now];
   }
 
   /** Processes whose lock is free: their connection has ended. Only for PostgreSQL. */
@@ -63,6 +79,6 @@ function toOwner(row: SqlRow): OwnerRecord {
     id: String(row['id']),
     host: String(row['host']),
     pid: Number(row['pid']),
-    beatAt: Number(row['beat_at']),
+    silentMs: Number(row['silent_ms']),
   };
 }
