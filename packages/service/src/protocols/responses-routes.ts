@@ -118,7 +118,7 @@ async function start({ caller, body, headers }: RouteRequest, parts: ProtocolPar
   });
 }
 
-/** Id of the session that a request goes on with: that of the response before it, or that of its conversation. */
+/** Session of the response before this request, or of its conversation; undefined for a request without a history. */
 async function conversationOf(
   user: string,
   { previous_response_id: previous, conversation }: RouteRequest['body'],

@@ -326,7 +326,7 @@ export class RunRequests {
     return (await this.session(user, sessionId)).pending;
   }
 
-  /** Deletes a session. For one that is deleted already, it deletes again what a failure may have left of it. */
+  /** Deletes a session. A repeated deletion removes remains of the session that a failure has left. */
   async deleteSession(user: string, id: string): Promise<SessionRecord> {
     const store = this.#store;
     const session = (await store.sessions.findDeleted(user, id)) ?? (await this.session(user, id));
