@@ -1,3 +1,4 @@
+// Needs its own process: it counts the timers of its clock, and late work of other tests starts some on a busy machine.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import {
