@@ -164,7 +164,7 @@ describe.skipIf(CHROMIUM === undefined)('by keyboard', () => {
     await card.getByLabel('to', { exact: true }).waitFor();
     await card.getByRole('button', { name: 'Cancel' }).click();
     await press('g', 'r');
-    await page.locator('.app[data-view="runs"]').waitFor();
+    await page.locator('.app[data-view="runs"][data-detail="false"]').waitFor(); // the view of one run has a card, too
     await press('!');
     const first = page.locator('.app[data-view="now"] .card');
     await first.getByRole('button', { name: 'Approve' }).and(page.locator(':enabled')).waitFor();
