@@ -40,6 +40,7 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: '100%', // one process for each core: no test measures time, and memory is counted in each process
     testTimeout: 30_000, // a busy machine is no failure
+    retry: process.env['CI'] ? 1 : 0, // in CI, a failed test runs once more: tests of browsers and processes have rare races
     // Heap tests call gc(). The condition is for what Node itself imports, past Vite.
     execArgv: ['--expose-gc', `--conditions=${SOURCE}`],
     projects: [
